@@ -36,7 +36,7 @@ pub(crate) struct Printer {
     pub(crate) quiet: bool,
     /// Whether cases are shown in full.
     verbose: bool,
-    /// Whether the output is the log of a GitHub workflow, which must not contain commands from other text.
+    /// Whether the output is the log of a GitHub workflow, in which untrusted text must not issue commands.
     is_github_log: bool,
     /// Masks secrets in everything that is printed.
     pub(crate) redactor: Redactor,
@@ -149,7 +149,7 @@ impl Printer {
     }
 
     pub(crate) fn warn(&self, text: &str) {
-        self.print_stderr(&self.labelled("warning:", text, |label| self.stderr_palette.warning(label)));
+        self.print_stderr(&self.with_label("warning:", text, |label| self.stderr_palette.warning(label)));
     }
 
     /// Warns about a part of the registry that cannot be read, with the output of the failed program.
@@ -186,16 +186,16 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         failure.files.iter().for_each(|file| self.findings(&file.name, &file.text, &file.findings));
         if !failure.message.is_empty() {
-            self.print_stderr(&self.labelled("error:", &failure.message, |label| self.stderr_palette.alert(label)));
+            self.print_stderr(&self.with_label("error:", &failure.message, |label| self.stderr_palette.alert(label)));
         }
         self.quote(&failure.quoted);
         for hint in &failure.hints {
-            self.print_stderr(&self.labelled("hint:", hint, |label| self.stderr_palette.bold(label)));
+            self.print_stderr(&self.with_label("hint:", hint, |label| self.stderr_palette.bold(label)));
         }
     }
 
     /// Wraps a text behind a coloured label.
-    fn labelled(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
+    fn with_label(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
         let text = self.wrap(&format!("{label} "), text).join("\n");
         match text.strip_prefix(label) {
             Some(rest) => paint(label) + rest,
@@ -232,8 +232,8 @@ impl Printer {
     pub(crate) fn print_stderr(&self, text: &str) {
         let redacted = self.redactor.text(text).into_owned();
         // There is no way to report that stderr is closed.
-        let shown = self.without_commands(&redacted);
-        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{shown}\n"))).ok();
+        let safe_text = self.without_commands(&redacted);
+        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{safe_text}\n"))).ok();
     }
 
     /// Prints a log line to stderr.

@@ -15,7 +15,7 @@ pub(crate) fn suggest_verb(mut error: Error, root: &Command, arguments: &[String
     error
 }
 
-/// Returns the verb nearest to an unknown word, among those that can stand there.
+/// Returns the verb nearest to an unknown word, among the verbs of its parent.
 fn nearest_verb(unknown: &str, root: &Command, arguments: &[String]) -> Option<String> {
     let mut parent = root;
     for argument in arguments {

@@ -36,7 +36,7 @@ impl<'s> Surface<'s> {
         })
     }
 
-    /// Like [`Self::context`], for eval functions: the project is that of the files among them.
+    /// Like [`Self::context`], for eval functions: the project is searched for in the parents of their files.
     pub(crate) fn function_context(&self, functions: &[String]) -> Result<Context<'s>, Failure> {
         self.context(&path_arguments(functions, &self.environment.process.current_dir))
     }

@@ -56,9 +56,9 @@ fn invalid(problem: Problem) -> DraftFinding {
     DraftFinding::new(Rule::Invalid, problem.pointer, format!("{}{help}", problem.message))
 }
 
-fn wrong_difficulty(found: Option<Difficulty>, expected: Option<Difficulty>) -> Option<DraftFinding> {
-    let message = match (found, expected) {
-        _ if found == expected => return None,
+fn wrong_difficulty(actual: Option<Difficulty>, expected: Option<Difficulty>) -> Option<DraftFinding> {
+    let message = match (actual, expected) {
+        _ if actual == expected => return None,
         (_, None) => "a golden case has no difficulty: remove it".to_owned(),
         (_, Some(expected)) => format!("expected difficulty '{}'", expected.name()),
     };

@@ -22,9 +22,9 @@ pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<Draft
         findings.push(DraftFinding::new(Rule::FewCases, "", message));
     }
     for tier in &plan.tiers {
-        let found = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
-        if found < tier.wanted {
-            let message = format!("expected {} {} cases, found {found}", tier.wanted, tier.difficulty.name());
+        let count = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
+        if count < tier.wanted {
+            let message = format!("expected {} {} cases, found {count}", tier.wanted, tier.difficulty.name());
             findings.push(DraftFinding::new(Rule::FewCases, "", message));
         }
     }

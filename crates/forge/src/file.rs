@@ -127,7 +127,7 @@ impl FileEdit {
         let tree = parse(json.text()).unwrap_or_default();
         let list = if tree.is_array() { "" } else { "/cases" };
         let cases = tree.pointer(list).and_then(Value::as_array).cloned().unwrap_or_default();
-        // As written: the cases of a table have the names of their rows.
+        // The ids as written, since the cases of a table have row suffixes.
         let ids = cases.iter().map(|case| id_of(case).to_owned()).collect();
         Ok(Self { json, list, cases, ids, metadata: file.metadata, is_new: false })
     }
@@ -157,7 +157,7 @@ impl FileEdit {
             return Ok(());
         }
         let exists = |text: &str, pointer: &str, opening: char| {
-            locate(text, pointer).is_some_and(|found| text[found.value].starts_with(opening))
+            locate(text, pointer).is_some_and(|location| text[location.value].starts_with(opening))
         };
         if exists(self.json.text(), "/metadata/approvals", '[') {
             new.into_iter().try_for_each(|approval| self.json.append("/metadata/approvals", &json!(approval)))

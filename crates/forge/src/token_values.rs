@@ -11,15 +11,15 @@ const MAX_VALUES: usize = 20_000;
 
 /// Returns all tokens that a case can use, each with its value.
 pub(crate) fn token_values(sources: &TokenSources) -> Vec<(String, &Value)> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     for (name, source) in [("seed", &sources.seed), ("snapshot", &sources.snapshot)] {
         if let Some(Value::Object(members)) = source {
             let mut leaves = Vec::new();
             walk(members.iter(), "", &mut leaves);
-            found.extend(leaves.into_iter().map(|(path, value)| (format!("{{{{{name}:{path}}}}}"), value)));
+            tokens.extend(leaves.into_iter().map(|(path, value)| (format!("{{{{{name}:{path}}}}}"), value)));
         }
     }
-    found
+    tokens
 }
 
 fn walk<'v>(members: impl Iterator<Item = (&'v String, &'v Value)>, path: &str, leaves: &mut Vec<(String, &'v Value)>) {
@@ -80,7 +80,7 @@ mod tests {
         let seed = json!({"a": {"b": [{"c": "x"}, 2]}, "x.y": "no", "t": true, "n": null, "e": " "});
         let snapshot = json!({"price": 3, "again": "x"});
         let sources = TokenSources { seed: Some(seed), snapshot: Some(snapshot) };
-        let found: Vec<(String, Value)> =
+        let tokens: Vec<(String, Value)> =
             token_values(&sources).into_iter().map(|(token, value)| (token, value.clone())).collect();
         let expected = [
             ("{{seed:a.b[0].c}}", json!("x")),
@@ -88,7 +88,7 @@ mod tests {
             ("{{snapshot:price}}", json!(3)),
             ("{{snapshot:again}}", json!("x")),
         ];
-        assert_eq!(found, expected.map(|(token, value)| (token.to_owned(), value)));
+        assert_eq!(tokens, expected.map(|(token, value)| (token.to_owned(), value)));
         assert_eq!(TokenIndex::new(&sources).token("x"), Some("{{seed:a.b[0].c}}"));
     }
 }

@@ -24,7 +24,7 @@ const FIELD_KEYS: [&str; 7] = ["description", "optional", "required", "default",
 /// Returns the JSON Schema of a field map, without additional properties, or `None` if a value is not a field map.
 pub(crate) fn field_map_schema(value: &Value) -> Option<Value> {
     let fields = value.as_object().filter(|fields| !fields.is_empty())?;
-    // A field can be named `type`; the keyword is a text or a list.
+    // A field can be named `type`; the keyword is a string or a list.
     let is_keyword = |key: &String| key.starts_with('$') || SCHEMA_KEYWORDS.contains(&key.as_str());
     if fields.get("type").is_some_and(|kind| !kind.is_object()) || fields.keys().any(is_keyword) {
         return None;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_names_of_types_or_lack_a_type() {
+    fn accepts_fields_with_type_names_or_without_a_type() {
         let map =
             json!({"city": "string", "days": "int?", "near": {"description": "A place", "optional": true}, "x": {}});
         let expected = json!({

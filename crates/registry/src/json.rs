@@ -92,8 +92,8 @@ fn locations(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(To
         })
         .collect();
     let location = |position: Option<Position>| ToolLocation { source: source.to_owned(), position };
-    let found = locate_values(text, &pointers);
-    found.chunks(2).map(|pair| (location(pair[0]), pair[1].map(|position| location(Some(position))))).collect()
+    let positions = locate_values(text, &pointers);
+    positions.chunks(2).map(|pair| (location(pair[0]), pair[1].map(|position| location(Some(position))))).collect()
 }
 
 fn read_tool(entry: &Value) -> Result<Tool, String> {
@@ -134,8 +134,8 @@ fn text(tool: &Map<String, Value>, key: &str) -> Result<Option<String>, String> 
 }
 
 fn confirmation(tool: &Map<String, Value>) -> Result<Option<bool>, String> {
-    let found = ["requiresConfirmation", "requires_confirmation"].iter().find_map(|key| tool.get_key_value(*key));
-    match found {
+    let entry = ["requiresConfirmation", "requires_confirmation"].iter().find_map(|key| tool.get_key_value(*key));
+    match entry {
         None | Some((_, Value::Null)) => Ok(None),
         Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
         Some((key, other)) => Err(format!("has a '{key}' that is {}, not true or false", type_name(other))),

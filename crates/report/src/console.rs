@@ -16,13 +16,13 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
-use self::summary::NotPassed;
+use self::summary::FailureSummary;
 use self::totals::count_parts;
 use crate::duration::duration_text;
 use crate::matrix::dollars;
 use crate::record::{RunRecord, case_reasons};
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_text};
+use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_truncated};
 use crate::trials::{is_flaky, passed_trials};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +57,10 @@ pub struct ConsoleReporter {
     next: usize,
     is_header_printed: bool,
     /// The error of the last printed case, and the cases after it that errored for the same reason.
-    same_error: Option<SameError>,
+    repeated_error: Option<RepeatedError>,
     /// Whether a suite was left out, so that the totals are needed.
     is_suite_hidden: bool,
-    not_passed: NotPassed,
+    failures: FailureSummary,
     /// Cases that finished before their turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
     /// The run so far, if it has several agents, which are shown side by side at the end.
@@ -78,16 +78,16 @@ impl ConsoleReporter {
             suite: 0,
             next: 0,
             is_header_printed: false,
-            same_error: None,
+            repeated_error: None,
             is_suite_hidden: false,
-            not_passed: NotPassed::default(),
+            failures: FailureSummary::default(),
             waiting: BTreeMap::new(),
             matrix: None,
             buffer: String::new(),
         }
     }
 
-    /// Leaves the details of failures, and the list of them at the end, to annotations in the same output. Cases that
+    /// Omits the details of failures and the list at the end, which annotations in the same output repeat. Cases that
     /// are shown in full keep their details.
     #[must_use]
     pub fn with_annotations(mut self) -> Self {
@@ -106,28 +106,28 @@ impl ConsoleReporter {
         }
     }
 
-    /// Prints a case, unless it is hidden or repeats the error of the case before.
+    /// Prints a case, unless it is hidden or repeats the error of the previous case.
     fn print_case(&mut self, case: &CaseResult, is_regression: bool, out: &mut String) {
         if self.page.settings.verbosity == Verbosity::Quiet && case.is_plain_pass() && !case.has_near_miss() {
             return;
         }
         let error = case.error.as_ref().filter(|_| case.outcome == Outcome::Errored);
-        if let Some(same) = &mut self.same_error
+        if let Some(same) = &mut self.repeated_error
             && Some(&same.error) == error
         {
             same.others += 1;
             return;
         }
-        self.end_same_error(out);
+        self.finish_repeated_error(out);
         self.print_header(out);
         self.page.case(case, &self.suites[self.suite], is_regression, out);
-        self.same_error = error.map(|error| SameError { error: error.clone(), others: 0 });
+        self.repeated_error = error.map(|error| RepeatedError { error: error.clone(), others: 0 });
     }
 
     /// Prints how many cases repeated the last error.
-    fn end_same_error(&mut self, out: &mut String) {
-        if let Some(same) = self.same_error.take() {
-            self.page.same_error(same.others, out);
+    fn finish_repeated_error(&mut self, out: &mut String) {
+        if let Some(same) = self.repeated_error.take() {
+            self.page.repeated_error(same.others, out);
         }
     }
 
@@ -139,7 +139,7 @@ impl ConsoleReporter {
     }
 
     fn finish_suite(&mut self, result: &SuiteResult, out: &mut String) {
-        self.not_passed.mark_regressions(self.suite, result);
+        self.failures.mark_regressions(self.suite, result);
         let regressions: HashSet<&str> = result.regressions.iter().map(String::as_str).collect();
         if !regressions.is_empty() || !result.new_passes.is_empty() {
             self.print_header(out);
@@ -152,7 +152,7 @@ impl ConsoleReporter {
                 self.print_case(&case, regressions.contains(case.id.as_str()), out);
             }
         }
-        self.end_same_error(out);
+        self.finish_repeated_error(out);
         let is_quiet = self.page.settings.verbosity == Verbosity::Quiet;
         if !result.skipped.is_empty() && !is_quiet {
             self.print_header(out);
@@ -189,7 +189,7 @@ impl Reporter for ConsoleReporter {
             }
             RunEvent::CaseFinished { .. } | RunEvent::SuiteFinished { .. } if self.matrix.is_some() => {}
             RunEvent::CaseFinished { suite, index, result } => {
-                self.not_passed.add(*suite, *index, result, &self.suites[*suite]);
+                self.failures.add(*suite, *index, result, &self.suites[*suite]);
                 self.waiting.insert((*suite, *index), Arc::clone(result));
                 self.print_ready(&mut out);
             }
@@ -202,7 +202,7 @@ impl Reporter for ConsoleReporter {
                 if let Some(run) = self.matrix.take() {
                     self.page.matrix(&run, &mut out);
                 }
-                self.page.not_passed(std::mem::take(&mut self.not_passed), &mut out);
+                self.page.failure_summary(std::mem::take(&mut self.failures), &mut out);
                 self.page.unreachable(totals, &mut out);
                 if self.suites.len() > 1 || self.is_suite_hidden {
                     self.page.totals(totals, &mut out);
@@ -228,8 +228,8 @@ impl Reporter for ConsoleReporter {
     }
 }
 
-/// An error that cases share.
-struct SameError {
+/// An error of several consecutive cases.
+struct RepeatedError {
     error: String,
     /// The number of cases after the first.
     others: usize,
@@ -259,7 +259,7 @@ impl Layout {
         // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
         let fixed = 2 + width(settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
         let available = settings.columns.saturating_sub(fixed);
-        // Never shorter than an id, which people copy.
+        // Ids are never truncated, so that they can be copied.
         let id = widest(|suite| suite.id_columns);
         // The frame is at least as wide as the line of totals.
         let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
@@ -317,7 +317,7 @@ impl Page {
         self.case_details(case, out);
     }
 
-    fn same_error(&self, others: usize, out: &mut String) {
+    fn repeated_error(&self, others: usize, out: &mut String) {
         if others > 0 {
             let mark = self.settings.palette.error(self.settings.symbols.errored);
             let cases = if others == 1 { "1 more case".to_owned() } else { format!("{others} more cases") };
@@ -357,12 +357,12 @@ impl Page {
         self.below_case(self.settings.symbols.arrow, text, out);
     }
 
-    /// Prints a text below a case, after a symbol.
+    /// Prints a line below a case, after a symbol.
     fn below_case(&self, symbol: &str, text: &str, out: &mut String) {
         let indent = " ".repeat(5 + width(symbol));
         let clean = self.clean(text);
         let columns = self.settings.columns.saturating_sub(indent.len()).max(20);
-        let lines = wrap_text(&clean, columns, self.settings.symbols.ellipsis);
+        let lines = wrap_truncated(&clean, columns, self.settings.symbols.ellipsis);
         for (index, line) in lines.iter().enumerate() {
             let start = if index == 0 { format!("    {symbol} ") } else { indent.clone() };
             let _ = writeln!(out, "{start}{line}");

@@ -34,15 +34,15 @@ mod tests {
 
     #[test]
     fn units_follow_the_magnitude() {
-        let shown = [0, 850, 999, 1_000, 9_999, 16_052, 59_999, 60_000, 3_599_999, 3_720_000].map(duration_text);
+        let texts = [0, 850, 999, 1_000, 9_999, 16_052, 59_999, 60_000, 3_599_999, 3_720_000].map(duration_text);
         let expected =
             ["0 ms", "850 ms", "999 ms", "1.0 s", "9.9 s", "16.0 s", "59.9 s", "1m 00s", "59m 59s", "1h 02m"];
-        assert_eq!(shown, expected);
+        assert_eq!(texts, expected);
         assert_eq!(duration_text(7_937_538_000), "91d 20h");
     }
 
     #[test]
-    fn fractions_are_shown_of_short_durations_only() {
+    fn shows_fractions_only_for_short_durations() {
         assert_eq!([0.04, 1.25, 12.6, 5000.4].map(precise_duration_text), ["0.040 ms", "1.2 ms", "13 ms", "5.0 s"]);
         assert_eq!([252.4, 999.6].map(rounded_duration_text), ["252 ms", "1.0 s"]);
     }

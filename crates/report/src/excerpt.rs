@@ -1,4 +1,4 @@
-//! Excerpts of an agent's answer, with the texts that a failed assertion looked for marked.
+//! Excerpts of an agent's answer, with marks below the strings that a failed assertion looked for.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::terminal_text::{printable, width};
 /// Larger texts are searched only for exact matches.
 const MAX_FOLDED_BYTES: usize = 1 << 20;
 
-/// Characters of a long text that are rendered, and those of them before the first mark.
+/// Maximum number of rendered characters of a long text, and of those before the first mark.
 const MAX_CHARS: usize = 4_000;
 const CHARS_BEFORE_MARK: usize = 400;
 
@@ -65,20 +65,20 @@ fn wrap_line(line: &str, offset: usize, ranges: &[Range<usize>], columns: usize)
         let position = offset + index;
         let next = ranges.partition_point(|range| range.end <= position);
         let is_marked = ranges.get(next).is_some_and(|range| range.start <= position);
-        let shown = if character == '\t' {
+        let printed = if character == '\t' {
             "    ".to_owned()
         } else {
             printable(character.encode_utf8(&mut [0; 4])).into_owned()
         };
-        let columns = width(&shown);
-        cells.push((shown, columns, is_marked));
+        let columns = width(&printed);
+        cells.push((printed, columns, is_marked));
     }
     let mut rows = Vec::new();
     let (mut start, mut used, mut space) = (0, 0, None);
     let mut index = 0;
     while index < cells.len() {
-        let (shown, columns_needed, _) = &cells[index];
-        let is_space = shown == " ";
+        let (printed, columns_needed, _) = &cells[index];
+        let is_space = printed == " ";
         if used + columns_needed > columns && index > start && !is_space {
             let end = space.map_or(index, |space| space + 1);
             rows.push(row(&cells[start..end]));
@@ -96,7 +96,7 @@ fn wrap_line(line: &str, offset: usize, ranges: &[Range<usize>], columns: usize)
 }
 
 fn row(cells: &[(String, usize, bool)]) -> Row {
-    let text: String = cells.iter().map(|(shown, ..)| shown.as_str()).collect();
+    let text: String = cells.iter().map(|(printed, ..)| printed.as_str()).collect();
     let carets: String =
         cells.iter().map(|(_, columns, marked)| if *marked { "^" } else { " " }.repeat(*columns)).collect();
     Row { text: text.trim_end().to_owned(), carets: carets.trim_end().to_owned() }
@@ -108,7 +108,7 @@ fn mark_ranges(text: &str, marks: &[String]) -> Vec<Range<usize>> {
     let mut folded: Option<Folded> = None;
     for mark in marks.iter().filter(|mark| !mark.is_empty()) {
         let before = ranges.len();
-        ranges.extend(text.match_indices(mark.as_str()).map(|(start, found)| start..start + found.len()));
+        ranges.extend(text.match_indices(mark.as_str()).map(|(start, matched)| start..start + matched.len()));
         if ranges.len() == before && text.len() <= MAX_FOLDED_BYTES {
             ranges.extend(folded.get_or_insert_with(|| Folded::new(text)).find(mark));
         }
@@ -143,9 +143,11 @@ impl Folded {
 
     fn find(&self, mark: &str) -> Vec<Range<usize>> {
         let mark: String = mark.chars().flat_map(char::to_lowercase).collect();
-        let found =
-            self.text.match_indices(&mark).map(|(start, found)| self.offsets[start]..self.offsets[start + found.len()]);
-        found.filter(|range| !range.is_empty()).collect()
+        let ranges = self
+            .text
+            .match_indices(&mark)
+            .map(|(start, matched)| self.offsets[start]..self.offsets[start + matched.len()]);
+        ranges.filter(|range| !range.is_empty()).collect()
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(text: &str, marks: &[&str], columns: usize, max_rows: usize) -> Vec<String> {
+    fn excerpt_lines(text: &str, marks: &[&str], columns: usize, max_rows: usize) -> Vec<String> {
         let marks: Vec<String> = marks.iter().map(|mark| (*mark).to_owned()).collect();
         let excerpt = excerpt(text, &marks, columns, max_rows);
         let mut lines = Vec::new();
@@ -170,30 +172,37 @@ mod tests {
 
     #[test]
     fn marks_exact_and_near_matches() {
-        assert_eq!(shown("Order A1 is shipped.", &["order", "A1"], 40, 4), ["Order A1 is shipped.", "^^^^^ ^^"]);
-        assert_eq!(shown("order Order", &["order"], 40, 4), ["order Order", "^^^^^"], "an exact match is enough");
-        assert_eq!(shown("日本 ÉTÉ", &["été"], 40, 4), ["日本 ÉTÉ", "     ^^^"]);
-        assert_eq!(shown("a\u{1b}b", &["\u{1b}"], 40, 4), ["a\\u{1b}b", " ^^^^^^"]);
-        assert_eq!(shown("abcabc", &["abca", "cab"], 40, 4), ["abcabc", "^^^^^"]);
+        assert_eq!(
+            excerpt_lines("Order A1 is shipped.", &["order", "A1"], 40, 4),
+            ["Order A1 is shipped.", "^^^^^ ^^"]
+        );
+        assert_eq!(
+            excerpt_lines("order Order", &["order"], 40, 4),
+            ["order Order", "^^^^^"],
+            "an exact match is enough"
+        );
+        assert_eq!(excerpt_lines("日本 ÉTÉ", &["été"], 40, 4), ["日本 ÉTÉ", "     ^^^"]);
+        assert_eq!(excerpt_lines("a\u{1b}b", &["\u{1b}"], 40, 4), ["a\\u{1b}b", " ^^^^^^"]);
+        assert_eq!(excerpt_lines("abcabc", &["abca", "cab"], 40, 4), ["abcabc", "^^^^^"]);
     }
 
     #[test]
     fn wraps_and_cuts_around_the_first_mark() {
-        assert_eq!(shown("one two three", &[], 8, 4), ["one two", "three"]);
-        assert_eq!(shown("1\n2\n3\n4\n5", &[], 8, 2), ["1", "2", "…"]);
-        assert_eq!(shown("1\n2\n3\n4\n5", &["4"], 8, 2), ["…", "3", "4", "^", "…"]);
-        assert_eq!(shown("abcdefgh", &["de"], 4, 4), ["abcd", "   ^", "efgh", "^"]);
-        assert!(shown("", &["x"], 4, 4).is_empty());
+        assert_eq!(excerpt_lines("one two three", &[], 8, 4), ["one two", "three"]);
+        assert_eq!(excerpt_lines("1\n2\n3\n4\n5", &[], 8, 2), ["1", "2", "…"]);
+        assert_eq!(excerpt_lines("1\n2\n3\n4\n5", &["4"], 8, 2), ["…", "3", "4", "^", "…"]);
+        assert_eq!(excerpt_lines("abcdefgh", &["de"], 4, 4), ["abcd", "   ^", "efgh", "^"]);
+        assert!(excerpt_lines("", &["x"], 4, 4).is_empty());
         let long = format!("{}needle", "hay ".repeat(50_000));
-        assert_eq!(shown(&long, &["NEEDLE"], 20, 2).last().map(String::as_str), Some("^^^^^^"));
+        assert_eq!(excerpt_lines(&long, &["NEEDLE"], 20, 2).last().map(String::as_str), Some("^^^^^^"));
     }
 
     proptest! {
         #[test]
-        fn any_text_can_be_cut(text in ".{0,60}", marks in prop::collection::vec(".{0,3}", 0..3), columns in 1..20_usize, rows in 1..5_usize) {
-            let found = excerpt(&text, &marks, columns, rows);
-            prop_assert!(found.rows.len() <= rows);
-            prop_assert!(!found.rows.iter().any(|row| row.text.contains('\n')));
+        fn limits_the_rows_of_any_text(text in ".{0,60}", marks in prop::collection::vec(".{0,3}", 0..3), columns in 1..20_usize, rows in 1..5_usize) {
+            let excerpt = excerpt(&text, &marks, columns, rows);
+            prop_assert!(excerpt.rows.len() <= rows);
+            prop_assert!(!excerpt.rows.iter().any(|row| row.text.contains('\n')));
         }
     }
 }

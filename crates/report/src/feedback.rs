@@ -14,7 +14,7 @@ use crate::record::escape_invisible;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width};
 use crate::tools::counted;
-use crate::traces::minute;
+use crate::traces::format_minute;
 
 /// Maximum width of the author column; longer names overflow it.
 const MAX_AUTHOR_WIDTH: usize = 24;
@@ -41,7 +41,7 @@ pub fn feedback_list_text(
         let _ = writeln!(
             out,
             "{}  {}  {}  {}{}",
-            settings.palette.dim(minute(feedback.created_at)),
+            settings.palette.dim(format_minute(feedback.created_at)),
             rating_cell(feedback, settings.palette, settings.symbols),
             pad(author, widest),
             printable(id),
@@ -141,7 +141,7 @@ pub fn feedback_csv(list: &[Feedback]) -> io::Result<String> {
         let (note, time) = (feedback.note.as_deref().unwrap_or_default(), feedback.created_at.to_string());
         let row: [&str; 6] =
             [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
-        // Neither a spreadsheet nor a terminal must act on the text of a rating.
+        // Notes and authors may contain formulas or control characters.
         let row = row.map(|text| escape_formula(&escape_invisible(text)).into_owned());
         table.write_record(row)?;
     }

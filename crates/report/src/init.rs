@@ -1,4 +1,4 @@
-//! What `karat init` found and wrote.
+//! The findings of `karat init`, and the files that it wrote.
 
 use karat_workflows::init::{Discovery, Init, InitOutcome, Question, RegistryContent, TOOLS_FILE};
 
@@ -10,30 +10,30 @@ pub const EXAMPLE_MESSAGE: &str = "Where is my order 1042?";
 /// Maximum number of tools in the help of a prompt.
 const MAX_LISTED_TOOLS: usize = 8;
 
-/// Renders what was found for a question, or an example.
+/// Renders the findings for a question, or an example.
 pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Option<String> {
     if question == Question::Message && default.is_none() {
         return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
     }
     let Discovery { ports, registries, .. } = init.discovered();
-    let found: Vec<String> = match question {
+    let findings: Vec<String> = match question {
         Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
         Question::Registry => registries
             .iter()
-            .map(|found| match found.content {
-                RegistryContent::Tools(count) => format!("{} ({})", found.path, counted(count, "tool")),
-                RegistryContent::McpServers(count) => format!("{} ({})", found.path, counted(count, "MCP server")),
+            .map(|registry| match registry.content {
+                RegistryContent::Tools(count) => format!("{} ({})", registry.path, counted(count, "tool")),
+                RegistryContent::McpServers(count) => format!("{} ({})", registry.path, counted(count, "MCP server")),
             })
             .collect(),
         Question::Tool => {
             let names = init.tool_names();
             let more = names.len().saturating_sub(MAX_LISTED_TOOLS);
-            let listed = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
-            listed.chain((more > 0).then(|| format!("{more} more"))).collect()
+            let first = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
+            first.chain((more > 0).then(|| format!("{more} more"))).collect()
         }
         Question::Message | Question::OtherMessage => Vec::new(),
     };
-    (!found.is_empty()).then(|| format!("found {}", found.join(", ")))
+    (!findings.is_empty()).then(|| format!("found {}", findings.join(", ")))
 }
 
 /// Renders the written files and the next steps.
@@ -54,7 +54,7 @@ fn next_steps(written: &InitOutcome) -> String {
             )
         }
         Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),
-        None => "in 'responseContains', add texts that the answer must contain".to_owned(),
+        None => "in 'responseContains', add strings that the answer must contain".to_owned(),
     };
     if !variables.is_empty() {
         steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));

@@ -1,12 +1,12 @@
-//! JSON that is safe to show on a terminal.
+//! JSON that is safe to print on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::terminal_text::is_hostile;
 
-/// Escapes characters of a JSON text that could control a terminal or reorder its text, and `##[`, which GitHub takes for
-/// a workflow command. JSON has these only inside of strings, so the value does not change.
+/// Escapes characters of a JSON document that control a terminal or reorder text, and `##[`, which starts a workflow
+/// command on GitHub. They occur only in strings, so the value does not change.
 pub fn escape_json(text: &str) -> Cow<'_, str> {
     // JSON escapes C0 controls itself; the others are layout.
     let is_escaped = |character: char| is_hostile(character) && character >= '\u{7f}';
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_what_controls_a_terminal() {
+    fn escapes_terminal_controls() {
         let text = serde_json::to_string("a\u{1b}\u{7f}\u{9b}31m\u{202e}\u{61c}\u{2028}é ##[x").unwrap();
         assert_eq!(escape_json(&text), r#""a\u001b\u007f\u009b31m\u202e\u061c\u2028é #\u0023[x""#);
         assert!(matches!(escape_json("{\n  \"é\": 1\n}"), Cow::Borrowed(_)));
@@ -39,7 +39,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_value_does_not_change(text in any::<String>(), marks in "[#\\[\u{80}-\u{9f}]{0,8}") {
+        fn keeps_the_value(text in any::<String>(), marks in "[#\\[\u{80}-\u{9f}]{0,8}") {
             let value = format!("{text}{marks}");
             let json = serde_json::to_string_pretty(&[&value]).unwrap();
             let read: Vec<String> = serde_json::from_str(&escape_json(&json)).unwrap();

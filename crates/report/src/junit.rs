@@ -19,7 +19,7 @@ const RESPONSE_LIMIT: usize = 2_000;
 /// Maximum length of a failure's message, in characters.
 const MESSAGE_LIMIT: usize = 300;
 
-const VACUOUS: &str = "no assertion ran, so this pass proves nothing";
+const VACUOUS_MESSAGE: &str = "no assertion ran, so this pass proves nothing";
 
 /// Writes the file at the end of the run.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
         out.add_property(("flaky", "true"));
     }
     if case.is_vacuous_pass() {
-        out.add_property(("vacuous", VACUOUS));
+        out.add_property(("vacuous", VACUOUS_MESSAGE));
     }
     let response = &result.details.response;
     if !response.is_empty() {
@@ -132,7 +132,7 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
     let (kind, type_name) = match case.kind() {
         Kind::Passed if case.is_vacuous_pass() => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(VACUOUS);
+            status.set_message(VACUOUS_MESSAGE);
             return status;
         }
         Kind::Passed => return TestCaseStatus::success(),

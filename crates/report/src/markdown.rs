@@ -36,7 +36,7 @@ const MESSAGE_LIMIT: usize = 300;
 const ANSWER_LIMIT: usize = 600;
 
 /// Maximum number of cases or calls that are listed in one line.
-const MAX_NAMED: usize = 10;
+const MAX_INLINE_ITEMS: usize = 10;
 
 /// Maximum length of a name, a description or a warning, in characters.
 const INLINE_LIMIT: usize = 500;
@@ -149,11 +149,11 @@ fn matrix_sections(matrix: &Matrix, page: &mut Page) {
     let _ = writeln!(page.text, "\n{}", best.replace('$', "&#36;"));
     let is_short = matrix.rows.len() <= MATRIX_LIMIT;
     let rows: Vec<&MatrixRow> = matrix.rows.iter().filter(|row| is_short || !row.passed_everywhere()).collect();
-    let listed = rows.iter().take(MATRIX_LIMIT).map(|row| {
+    let lines = rows.iter().take(MATRIX_LIMIT).map(|row| {
         let cells: Vec<String> = row.cells.iter().map(|cell| matrix_cell(cell.as_ref())).collect();
         format!("| {} {} | {} |\n", code(&row.id), inline(&row.description), cells.join(" | "))
     });
-    page.section("Cases", &format!("| Case | {} |\n{line}\n", names.join(" | ")), listed);
+    page.section("Cases", &format!("| Case | {} |\n{line}\n", names.join(" | ")), lines);
     let left_out = matrix.rows.len() - rows.len().min(MATRIX_LIMIT);
     if left_out > 0 {
         let did_not_pass = rows.len().saturating_sub(MATRIX_LIMIT);
@@ -298,9 +298,13 @@ fn error_group(first: &CaseRecord<'_>, others: &[CaseRecord<'_>]) -> String {
     if others.is_empty() {
         return text;
     }
-    let listed: Vec<String> = others.iter().take(MAX_NAMED).map(|case| code(&case.result.id)).collect();
-    let more = if others.len() > MAX_NAMED { format!(" and {} more", others.len() - MAX_NAMED) } else { String::new() };
-    format!("{text}The same error in {} more: {}{more}\n\n", others.len(), listed.join(", "))
+    let ids: Vec<String> = others.iter().take(MAX_INLINE_ITEMS).map(|case| code(&case.result.id)).collect();
+    let more = if others.len() > MAX_INLINE_ITEMS {
+        format!(" and {} more", others.len() - MAX_INLINE_ITEMS)
+    } else {
+        String::new()
+    };
+    format!("{text}The same error in {} more: {}{more}\n\n", others.len(), ids.join(", "))
 }
 
 /// Returns the reasons of a case, followed by its message, answer and calls.
@@ -317,10 +321,10 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
         .details
         .tool_calls
         .iter()
-        .take(MAX_NAMED)
+        .take(MAX_INLINE_ITEMS)
         .map(|call| shorten(&call_text(call, false), 200).into_owned())
         .collect();
-    let more = result.details.tool_calls.len().saturating_sub(MAX_NAMED);
+    let more = result.details.tool_calls.len().saturating_sub(MAX_INLINE_ITEMS);
     let calls = if calls.is_empty() { "none".to_owned() } else { calls.join("; ") };
     let _ = write!(text, "\ncalls: {calls}");
     if more > 0 {
@@ -336,16 +340,16 @@ fn description_and_location(case: &CaseRecord<'_>) -> String {
 }
 
 fn warnings(run: &RunRecord) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     if run.totals.interrupted {
-        found.push("- ⚠️ The run was interrupted.\n".to_owned());
+        warnings.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
     for text in run.totals.unreachable.iter().filter_map(unreachable_text) {
-        found.push(format!("- ⚠️ {}\n", inline(&text)));
+        warnings.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {
         let path = code(&suite.with_agent(&suite.header.path));
-        let mut warn = |text: &str| found.push(format!("- ⚠️ {path}: {text}\n"));
+        let mut warn = |text: &str| warnings.push(format!("- ⚠️ {path}: {text}\n"));
         for text in suite.staleness().iter().chain(suite.warnings()) {
             warn(&inline(text));
         }
@@ -363,7 +367,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
             count => warn(&format!("{count} selected cases were not run.")),
         }
     }
-    found
+    warnings
 }
 
 /// Returns the symbol of a run. It is a warning if failures may have gone unnoticed.

@@ -174,19 +174,19 @@ fn rows_of(path: &str, columns: &[Column<'_>]) -> Vec<MatrixRow> {
     };
     // After an interruption, agents may have different gaps.
     let mut order: BTreeSet<(Option<usize>, &str)> = BTreeSet::new();
-    let mut found: Vec<HashMap<&str, CaseRecord<'_>>> = Vec::new();
+    let mut cases_by_id: Vec<HashMap<&str, CaseRecord<'_>>> = Vec::new();
     for suite in &suites {
         let cases: Vec<CaseRecord<'_>> = suite.iter().flat_map(|suite| suite.cases()).collect();
         order.extend(cases.iter().map(|case| (case.index(), case.result.id.as_str())));
-        found.push(cases.into_iter().map(|case| (case.result.id.as_str(), case)).collect());
+        cases_by_id.push(cases.into_iter().map(|case| (case.result.id.as_str(), case)).collect());
     }
     let row = |id: &str| MatrixRow {
         path: path.to_owned(),
         tool_name: header.tool_name.clone(),
         tier: header.tier,
         id: id.to_owned(),
-        description: found.iter().find_map(|cases| cases.get(id)).map_or_else(String::new, description),
-        cells: found.iter().map(|cases| cases.get(id).map(MatrixCell::new)).collect(),
+        description: cases_by_id.iter().find_map(|cases| cases.get(id)).map_or_else(String::new, description),
+        cells: cases_by_id.iter().map(|cases| cases.get(id).map(MatrixCell::new)).collect(),
     };
     order.into_iter().map(|(_, id)| row(id)).collect()
 }
@@ -255,7 +255,7 @@ fn best_value(agents: &[AgentFigures]) -> Option<usize> {
         .enumerate()
         .filter(|(_, agent)| !is_clearly_worse(agent, agents))
         .filter_map(|(index, agent)| Some((index, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
-    // Of equal agents, the first.
+    // Of equal agents, choose the first.
     known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(index, ..)| index)
 }
 
@@ -275,10 +275,10 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
         values: agents.iter().map(|agent| value(agent).to_string()).collect(),
         best: vec![false; agents.len()],
     };
-    let compared = |name, value: &dyn Fn(&AgentFigures) -> Option<f64>, shown: &dyn Fn(f64) -> String| {
+    let compared = |name, value: &dyn Fn(&AgentFigures) -> Option<f64>, format: &dyn Fn(f64) -> String| {
         let values: Vec<Option<f64>> = agents.iter().map(value).collect();
-        let texts: Vec<String> = values.iter().map(|value| value.map_or_else(|| unknown.to_owned(), shown)).collect();
-        let best = values.iter().flatten().copied().min_by(f64::total_cmp).map(shown);
+        let texts: Vec<String> = values.iter().map(|value| value.map_or_else(|| unknown.to_owned(), format)).collect();
+        let best = values.iter().flatten().copied().min_by(f64::total_cmp).map(format);
         // Compare the formatted values: of two that look equal, neither is better.
         let is_best = |text: &String| best.as_ref() == Some(text);
         let known: Vec<&String> =
@@ -362,15 +362,15 @@ mod tests {
 
     #[test]
     fn only_exact_shares_are_0_or_100_percent() {
-        let shown: Vec<String> =
+        let texts: Vec<String> =
             [0.0, 0.000_1, 1.0 / 3.0, 0.5, 0.875, 0.999_99, 1.0].into_iter().map(percent).collect();
-        assert_eq!(shown, ["0%", "0.1%", "33.3%", "50%", "87.5%", "99.9%", "100%"]);
+        assert_eq!(texts, ["0%", "0.1%", "33.3%", "50%", "87.5%", "99.9%", "100%"]);
     }
 
     #[test]
     fn small_amounts_keep_significant_digits() {
-        let shown: Vec<String> = [0.0, 0.000_012, 0.001_2, 0.05, 0.5, 1.0, 12.345].into_iter().map(dollars).collect();
-        assert_eq!(shown, ["$0.00", "$0.0000120", "$0.00120", "$0.0500", "$0.500", "$1.00", "$12.35"]);
+        let texts: Vec<String> = [0.0, 0.000_012, 0.001_2, 0.05, 0.5, 1.0, 12.345].into_iter().map(dollars).collect();
+        assert_eq!(texts, ["$0.00", "$0.0000120", "$0.00120", "$0.0500", "$0.500", "$1.00", "$12.35"]);
         let noisy: f64 = std::iter::repeat_n(0.01, 10).sum();
         assert_eq!((noisy < 0.1, dollars(noisy).as_str()), (true, "$0.100"));
     }

@@ -217,7 +217,7 @@ pub(crate) fn case_reasons<'c>(case: &'c CaseResult, suite: &SuiteHeader) -> Vec
     reasons
 }
 
-/// Says how many cases were not run because an agent is down; nothing if its cases already say so.
+/// Returns a message with the number of cases that were not run because an agent is unreachable; `None` if all were run.
 pub(crate) fn unreachable_text(agent: &UnreachableAgent) -> Option<String> {
     let cases = match agent.not_run {
         0 => return None,

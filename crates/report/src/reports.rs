@@ -1,4 +1,4 @@
-//! Reports of a run that `--report` asks for.
+//! Reports of a run, requested with `--report`.
 
 use std::collections::BTreeMap;
 
@@ -79,8 +79,8 @@ pub fn parse_report<'t>(text: &'t str, kinds: &[&str], example: &str) -> Result<
     Ok((kind, Destination::parse(path)))
 }
 
-/// Traces that are named in a warning.
-const MAX_NAMED: usize = 5;
+/// Maximum number of traces listed in a warning.
+const MAX_LISTED_TRACES: usize = 5;
 
 /// Renders a warning about traces that are not in the store, for each reason.
 pub fn not_stored_warnings(not_stored: &[NotStored], ellipsis: &str) -> Vec<String> {
@@ -89,9 +89,9 @@ pub fn not_stored_warnings(not_stored: &[NotStored], ellipsis: &str) -> Vec<Stri
         by_reason.entry(&trace.reason).or_default().push(&trace.case_id);
     }
     let warning = |(reason, cases): (&str, Vec<&str>)| {
-        let more = if cases.len() > MAX_NAMED { format!(", {ellipsis}") } else { String::new() };
-        let named = cases[..cases.len().min(MAX_NAMED)].join(", ");
-        format!("{} not stored ({named}{more}): {reason}", counted(cases.len(), "trace"))
+        let more = if cases.len() > MAX_LISTED_TRACES { format!(", {ellipsis}") } else { String::new() };
+        let ids = cases[..cases.len().min(MAX_LISTED_TRACES)].join(", ");
+        format!("{} not stored ({ids}{more}): {reason}", counted(cases.len(), "trace"))
     };
     by_reason.into_iter().map(warning).collect()
 }

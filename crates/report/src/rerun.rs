@@ -1,4 +1,4 @@
-//! The command that runs again what did not pass.
+//! The command that reruns the cases that did not pass.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,9 +60,9 @@ pub fn rerun_command(
             }
         }
     } else if !selects_failed {
-        // With a baseline, the flag alone would select what failed there.
+        // With a baseline, the flag alone would select the cases that failed there.
         let flag = if has_baseline { "--only-failed=latest" } else { "--only-failed" };
-        // Would be quoted because of '='.
+        // Appended here, since `shell_words` would quote the '='.
         return format!("{} {flag}", shell_words::join(words));
     }
     shell_words::join(words)
@@ -79,13 +79,13 @@ mod tests {
     #[case(&["-v", "run", "my evals"], &["a b"], true, "karat -v run 'my evals' --id 'a b'")]
     #[case(&["run"], &["1", "2", "3", "4", "5", "6"], false, "karat run --only-failed")]
     #[case(&["run"], &["1", "2", "3", "4", "5", "6"], true, "karat run --only-failed=latest")]
-    fn selects_what_did_not_pass(
+    fn selects_cases_that_did_not_pass(
         #[case] arguments: &[&str],
         #[case] failed: &[&str],
         #[case] has_baseline: bool,
         #[case] expected: &str,
     ) {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let command = rerun_command(&owned(arguments), &SelectionRequest::default(), &owned(failed), has_baseline);
         assert_eq!(command, expected);
     }

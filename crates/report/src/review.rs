@@ -92,7 +92,7 @@ pub fn review_height(rows: usize) -> usize {
 pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usize) -> Vec<String> {
     let columns = settings.columns;
     let height = review_height(rows);
-    let shown: Vec<String> = match view.page {
+    let body: Vec<String> = match view.page {
         ReviewPage::Trace { lines, top } => lines.iter().skip(top).take(height).cloned().collect(),
         ReviewPage::Help { top } => help(columns).into_iter().skip(top).take(height).collect(),
         ReviewPage::End => {
@@ -104,8 +104,8 @@ pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usi
     if rows >= MIN_ROWS_WITH_RULES {
         screen.push(rule("", settings));
     }
-    let blank = height.saturating_sub(shown.len());
-    screen.extend(shown);
+    let blank = height.saturating_sub(body.len());
+    screen.extend(body);
     screen.extend(std::iter::repeat_n(String::new(), blank));
     if rows >= MIN_ROWS_WITH_RULES {
         screen.push(rule(&position(&view.page, height, columns), settings));

@@ -176,8 +176,8 @@ impl SourceCode for Excerpt {
         let start = if lines_before + lines_after == 0 {
             offset
         } else {
-            let near = boundary(offset.saturating_sub(self.max_line_width));
-            let line_start = text[near..offset].rfind('\n').map_or(near, |end| near + end + 1);
+            let search_start = boundary(offset.saturating_sub(self.max_line_width));
+            let line_start = text[search_start..offset].rfind('\n').map_or(search_start, |end| search_start + end + 1);
             let line_rest = &text[offset..boundary(offset.saturating_add(self.max_line_width).min(text.len()))];
             let line_end = offset + line_rest.find('\n').unwrap_or(line_rest.len());
             let is_whole = line_start == 0 || text.as_bytes()[line_start - 1] == b'\n';
@@ -191,19 +191,19 @@ impl SourceCode for Excerpt {
         // A truncated line starts with a whole word.
         let leading = &text[start..offset];
         let word = leading.find(char::is_whitespace).map(|at| offset - leading[at..].trim_start().len());
-        let shown_from = word.filter(|_| is_truncated).unwrap_or(start);
-        let far = boundary(shown_from.saturating_add(self.max_line_width).min(text.len())).max(offset);
-        let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
+        let excerpt_start = word.filter(|_| is_truncated).unwrap_or(start);
+        let search_end = boundary(excerpt_start.saturating_add(self.max_line_width).min(text.len())).max(offset);
+        let end = text[offset..search_end].find('\n').map_or(search_end, |end| offset + end);
         let is_line_end = self.is_line_end(offset);
         let end = if is_line_end { offset } else { end.max(boundary((offset + span.len()).min(text.len()))) };
         let line = self.position.line - 1;
-        let column = (self.position.column - 1).saturating_sub(text[shown_from..offset].chars().count());
+        let column = (self.position.column - 1).saturating_sub(text[excerpt_start..offset].chars().count());
         let cell = if lines_before + lines_after == 0 { &self.span } else { &self.lines };
         // The ellipsis replaces as many bytes before the word, so that offsets stay valid.
         let before = if is_truncated { format!("{} ", self.ellipsis) } else { String::new() };
-        let start = shown_from.saturating_sub(before.len());
+        let start = excerpt_start.saturating_sub(before.len());
         // There is only one span, so the result can be cached.
-        let shown = cell.get_or_init(|| {
+        let excerpt = cell.get_or_init(|| {
             let has_more =
                 lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
             let after = match (has_more, is_line_end) {
@@ -211,12 +211,12 @@ impl SourceCode for Excerpt {
                 (true, false) => self.ellipsis,
                 (false, false) => "",
             };
-            format!("{before}{}{after}", mask_control_chars(&text[shown_from..end]))
+            format!("{before}{}{after}", mask_control_chars(&text[excerpt_start..end]))
         });
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
-            shown.as_bytes(),
-            (start, shown.len()).into(),
+            excerpt.as_bytes(),
+            (start, excerpt.len()).into(),
             line,
             column,
             line + 1,

@@ -10,25 +10,25 @@ pub(crate) struct Table<const N: usize> {
     numbers_from: usize,
     widths: [usize; N],
     /// The columns that are not empty or hidden.
-    shown: Vec<usize>,
+    visible: Vec<usize>,
 }
 
 impl<const N: usize> Table<N> {
     pub(crate) fn new(titles: [&'static str; N], numbers_from: usize, rows: &[[String; N]]) -> Self {
         let widest = |column: usize| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0);
-        let shown = (0..N).filter(|&column| widest(column) > 0).collect();
+        let visible = (0..N).filter(|&column| widest(column) > 0).collect();
         let widths = std::array::from_fn(|column| widest(column).max(titles[column].len()));
-        Self { titles, numbers_from, widths, shown }
+        Self { titles, numbers_from, widths, visible }
     }
 
     /// Leaves out a column.
     pub(crate) fn hide(&mut self, column: usize) {
-        self.shown.retain(|shown| *shown != column);
+        self.visible.retain(|visible| *visible != column);
     }
 
     /// Returns the width of the columns, with a gap after each.
     pub(crate) fn width(&self) -> usize {
-        self.shown.iter().map(|&column| self.widths[column] + 2).sum()
+        self.visible.iter().map(|&column| self.widths[column] + 2).sum()
     }
 
     /// Renders the titles, unless the output is quiet.
@@ -41,7 +41,7 @@ impl<const N: usize> Table<N> {
 
     pub(crate) fn line(&self, cells: &[impl AsRef<str>; N], last: &str) -> String {
         let mut line = String::new();
-        for &column in &self.shown {
+        for &column in &self.visible {
             let cell = cells[column].as_ref();
             if column < self.numbers_from {
                 line.push_str(&pad(cell, self.widths[column]));

@@ -134,12 +134,12 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Maximum width of a text that can quote a whole reply.
-const MAX_TEXT_WIDTH: usize = 600;
+/// Maximum width of a message, which may quote a whole reply.
+const MAX_MESSAGE_WIDTH: usize = 600;
 
-/// Wraps a message to `columns`. Of a very long one, the middle is left out: what was found stands at the end.
-pub(crate) fn wrap_text(text: &str, columns: usize, ellipsis: &str) -> Vec<String> {
-    wrap(&truncate_middle(text, MAX_TEXT_WIDTH, ellipsis), columns)
+/// Wraps a message to `columns`. A very long one loses its middle: the actual value is at the end.
+pub(crate) fn wrap_truncated(text: &str, columns: usize, ellipsis: &str) -> Vec<String> {
+    wrap(&truncate_middle(text, MAX_MESSAGE_WIDTH, ellipsis), columns)
 }
 
 #[cfg(test)]
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn masking_keeps_offsets() {
         let source = "a\u{1b}[31m\u{9b}\u{202e}é\u{feff}\tb\r\n\u{7f}";
-        let shown = mask_control_chars(source);
-        assert_eq!(shown, "a?[31m\u{bf}\u{fffd}é\u{fffd}\tb \n?");
-        assert_eq!(shown.len(), source.len());
+        let masked = mask_control_chars(source);
+        assert_eq!(masked, "a?[31m\u{bf}\u{fffd}é\u{fffd}\tb \n?");
+        assert_eq!(masked.len(), source.len());
         assert!(matches!(mask_control_chars("plain\n\ttext é"), Cow::Borrowed(_)));
     }
 
@@ -180,10 +180,10 @@ mod tests {
     #[test]
     fn keeps_both_ends_of_long_messages() {
         let message = format!("expected {} but got 'b'", "'a', ".repeat(1_000));
-        let lines = wrap_text(&message, 70, "…");
+        let lines = wrap_truncated(&message, 70, "…");
         assert!(lines.len() < 12 && lines[0].starts_with("expected"), "{lines:?}");
         assert!(lines.last().is_some_and(|line| line.ends_with("but got 'b'")), "{lines:?}");
-        assert_eq!(wrap_text("short", 70, "…"), ["short"]);
+        assert_eq!(wrap_truncated("short", 70, "…"), ["short"]);
     }
 
     #[test]

@@ -66,7 +66,8 @@ fn read_case(value: &Value, set: &Map<String, Value>) -> Result<ImportedTrace, S
     for (index, invocation) in invocations.iter().filter_map(Value::as_object).enumerate() {
         conversation.push_invocation(invocation).map_err(|reason| format!("conversation[{index}]: {reason}"))?;
     }
-    let times = || invocations.iter().filter_map(|one| parse_any_unit(first(one.as_object()?, &CREATED)?));
+    let times =
+        || invocations.iter().filter_map(|invocation| parse_any_unit(first(invocation.as_object()?, &CREATED)?));
     let mut document = conversation.into_document()?;
     document.name = Some(eval_id.to_owned());
     document.started_at = times().min();

@@ -31,27 +31,27 @@ pub(crate) fn read(entries: &[Value]) -> Vec<Result<ImportedTrace, String>> {
     let mut sessions: Vec<(String, Vec<&Map<String, Value>>)> = Vec::new();
     let mut roots: HashMap<&str, String> = HashMap::new();
     for entry in entries.iter().filter_map(Value::as_object) {
-        let label = label(entry, &mut roots);
+        let id = conversation_id(entry, &mut roots);
         if !matches!(first_text(entry, &["type"]), Some("user" | "assistant")) || !entry.contains_key("message") {
             continue;
         }
-        match sessions.iter_mut().find(|(known, _)| *known == label) {
+        match sessions.iter_mut().find(|(known, _)| *known == id) {
             Some((_, lines)) => lines.push(entry),
-            None => sessions.push((label, vec![entry])),
+            None => sessions.push((id, vec![entry])),
         }
     }
     if sessions.is_empty() {
         return vec![Err("the session has no messages".to_owned())];
     }
-    sessions.iter().map(|(label, lines)| read_session(label, lines)).collect()
+    sessions.iter().map(|(id, lines)| read_session(id, lines)).collect()
 }
 
 /// Returns the id of the conversation that an entry belongs to: its session, followed by its sub-agent.
-fn label<'v>(entry: &'v Map<String, Value>, roots: &mut HashMap<&'v str, String>) -> String {
+fn conversation_id<'v>(entry: &'v Map<String, Value>, roots: &mut HashMap<&'v str, String>) -> String {
     let session = first_text(entry, &["sessionId"]).unwrap_or_default().to_owned();
     let uuid = first_text(entry, &["uuid"]).unwrap_or_default();
     let is_sub_agent = entry.get("isSidechain").and_then(Value::as_bool) == Some(true);
-    let label = match first_text(entry, &["agentId"]) {
+    let id = match first_text(entry, &["agentId"]) {
         _ if !is_sub_agent => session,
         Some(agent) => format!("{session}-{agent}"),
         // Older versions name no agent: its first entry has no parent.
@@ -61,12 +61,12 @@ fn label<'v>(entry: &'v Map<String, Value>, roots: &mut HashMap<&'v str, String>
         }
     };
     if is_sub_agent {
-        roots.insert(uuid, label.clone());
+        roots.insert(uuid, id.clone());
     }
-    label
+    id
 }
 
-fn read_session(label: &str, lines: &[&Map<String, Value>]) -> Result<ImportedTrace, String> {
+fn read_session(id: &str, lines: &[&Map<String, Value>]) -> Result<ImportedTrace, String> {
     let raw: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap_or_default()).collect();
     let messages = merge_blocks(lines);
     let mut conversation = Conversation::default();
@@ -77,14 +77,14 @@ fn read_session(label: &str, lines: &[&Map<String, Value>]) -> Result<ImportedTr
         if let Some(usage) = message.get("usage").and_then(Value::as_object).and_then(usage) {
             total.add(&usage);
         }
-        // A synthetic message of the program itself has a name in angle brackets.
-        let own = message.get("model").and_then(Value::as_str).filter(|model| !model.starts_with('<'));
-        model = own.map(str::to_owned).or(model);
+        // Messages that the program itself adds have a model name in angle brackets.
+        let model_name = message.get("model").and_then(Value::as_str).filter(|model| !model.starts_with('<'));
+        model = model_name.map(str::to_owned).or(model);
     }
     let split = conversation.into_steps();
-    let trace_id = match label {
+    let trace_id = match id {
         "" => content_id(TraceFormat::ClaudeCode, &Value::from(raw.clone())),
-        label => validate_id(label)?,
+        id => validate_id(id)?,
     };
     let times = || lines.iter().filter_map(|line| line.get("timestamp").and_then(parse_any_unit));
     let mut metadata = Map::new();

@@ -60,8 +60,8 @@ pub(crate) fn read(entries: &[Value]) -> Result<ImportedTrace, String> {
     }
     let older = entries.iter().flat_map(older_items).filter_map(Value::as_object).filter(|item| is_item(item));
     let items: Vec<Value> = payloads(entries, "response_item").chain(older).map(normalise).collect();
-    // One answer is several items: they end where the next input starts.
-    for answer in items.chunk_by(|one, other| is_output(one) && is_output(other)) {
+    // An answer consists of several items, up to the next input.
+    for answer in items.chunk_by(|left, right| is_output(left) && is_output(right)) {
         conversation.push_items(answer, if is_output(&answer[0]) { "assistant" } else { "user" })?;
     }
     let split = conversation.into_steps();

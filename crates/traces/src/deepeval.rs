@@ -103,8 +103,8 @@ fn read_case(value: &Value) -> Result<ImportedTrace, String> {
     let trace_id = entry_id(name.unwrap_or(TraceFormat::DeepEval.name()), value)?;
     let mut metadata = Map::new();
     for names in METADATA {
-        if let Some(found) = first(case, &names).filter(|found| !is_blank(found)) {
-            metadata.insert(names[0].to_owned(), found.clone());
+        if let Some(value) = first(case, &names).filter(|value| !is_blank(value)) {
+            metadata.insert(names[0].to_owned(), value.clone());
         }
     }
     let usage = StepUsage {

@@ -13,10 +13,10 @@ use crate::trace_ids::{entry_id, validate_id};
 use karat_chat::Conversation;
 use karat_chat::lenient::{first, first_text, text_of};
 
-/// The prefix of a text that is stored once in the `attachments` of its sample.
+/// The prefix of a reference to the `attachments` of a sample.
 const ATTACHMENT_PREFIX: &str = "attachment://";
 
-/// How deep attachments are replaced within a message.
+/// Maximum depth within a message at which attachments are replaced.
 const MAX_DEPTH: usize = 32;
 
 /// Reads all samples of a log.
@@ -90,7 +90,7 @@ pub(crate) fn read_sample(value: &Value, header: &Value) -> Result<ImportedTrace
     })
 }
 
-/// Replaces references to attachments by their texts.
+/// Replaces references to attachments with their contents.
 fn with_attachments(value: &Value, attachments: &Map<String, Value>, depth: usize) -> Value {
     match value {
         Value::String(text) => {
@@ -135,7 +135,7 @@ fn feedback(sample: &Map<String, Value>) -> Option<SourceFeedback> {
     })
 }
 
-/// Inspect's scorers write `C`, `I`, `P` and `N`, numbers, booleans or their own labels.
+/// Converts a score: Inspect's scorers write `C`, `I`, `P` and `N`, numbers, booleans or their own labels.
 fn rating(score: &Value) -> Rating {
     match score.get("value") {
         Some(Value::String(label)) => match label.as_str() {

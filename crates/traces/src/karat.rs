@@ -37,7 +37,7 @@ pub(crate) fn read(value: &Value, text: &[u8], requires_id: bool) -> Result<Impo
     Ok(ImportedTrace { format: TraceFormat::Karat, trace_id, document, raw: text.to_vec(), feedback: Vec::new() })
 }
 
-/// Replaces `"tool_calls": null` of these steps by an empty list. All other bytes stay.
+/// Replaces `"tool_calls": null` of these steps by an empty list. All other bytes are unchanged.
 fn fill_tool_calls(document: &str, steps: &[usize]) -> Result<String, String> {
     let mut text = JsonText::read(document).map_err(|error| error.message)?;
     for step in steps {

@@ -105,9 +105,13 @@ impl LangfuseApi {
         }
     }
 
-    /// Reads a full trace. `listed` is its entry in the list of traces.
-    async fn fetch_trace(&self, id: &str, listed: Option<Map<String, Value>>) -> Result<Option<Value>, LangfuseError> {
-        if let Some(trace) = listed
+    /// Reads a full trace. `list_entry` is its entry in the list of traces.
+    async fn fetch_trace(
+        &self,
+        id: &str,
+        list_entry: Option<Map<String, Value>>,
+    ) -> Result<Option<Value>, LangfuseError> {
+        if let Some(trace) = list_entry
             && self.has_observations_v2.load(Ordering::Relaxed)
         {
             if let Some(observations) = self.observations(id).await? {
@@ -126,11 +130,11 @@ impl LangfuseApi {
     async fn read_trace(
         &self,
         id: &str,
-        listed: Option<Map<String, Value>>,
+        list_entry: Option<Map<String, Value>>,
         scores: Vec<Value>,
     ) -> Result<Result<Piece, RefusedItem>, LangfuseError> {
         let refused = |message: String| RefusedItem { location: format!("trace {id}"), message };
-        let Some(mut export) = self.fetch_trace(id, listed).await? else {
+        let Some(mut export) = self.fetch_trace(id, list_entry).await? else {
             return Ok(Err(refused("the trace no longer exists on the server".to_owned())));
         };
         if !scores.is_empty() {
@@ -185,7 +189,7 @@ enum Stage {
 /// A trace to fetch.
 struct PendingTrace {
     id: String,
-    listed: Option<Map<String, Value>>,
+    list_entry: Option<Map<String, Value>>,
 }
 
 impl LangfusePages {
@@ -207,7 +211,7 @@ impl LangfusePages {
                     let pending: Vec<PendingTrace> = ids
                         .iter()
                         .take(TRACES_PER_PAGE)
-                        .map(|id| PendingTrace { id: id.clone(), listed: None })
+                        .map(|id| PendingTrace { id: id.clone(), list_entry: None })
                         .collect();
                     if pending.is_empty() {
                         return Ok(None);
@@ -253,10 +257,10 @@ impl LangfusePages {
             let began = trace.get("timestamp").and_then(parse_any_unit);
             ascending &= began >= newest || began.is_none();
             newest = newest.max(began);
-            if let Value::Object(listed) = trace
+            if let Value::Object(list_entry) = trace
                 && !self.read.contains(&id)
             {
-                pending.push(PendingTrace { id, listed: Some(listed) });
+                pending.push(PendingTrace { id, list_entry: Some(list_entry) });
             }
         }
         pieces.splice(0..0, self.fetch(pending).await?);
@@ -286,7 +290,7 @@ impl LangfusePages {
             {
                 let api = Arc::clone(&self.api);
                 let scores = self.scores.get(&pending.id).cloned().unwrap_or_default();
-                running.spawn(async move { (index, api.read_trace(&pending.id, pending.listed, scores).await) });
+                running.spawn(async move { (index, api.read_trace(&pending.id, pending.list_entry, scores).await) });
             }
             match running.join_next().await {
                 None => break,
@@ -309,13 +313,13 @@ impl LangfusePages {
             query.push(("page", number.to_string()));
             query.push(("limit", "100".to_owned()));
             let Reply::Found(mut page) = self.api.transport.get_page(&["v2", "scores"], &query).await? else { break };
-            let listed = take_data(&mut page);
+            let entries = take_data(&mut page);
             let pages = page.get("meta").and_then(|meta| meta.get("totalPages")).and_then(Value::as_u64);
-            let is_last = pages.map_or(listed.len() < 100, |pages| number >= pages);
-            if listed.is_empty() && !is_last {
+            let is_last = pages.map_or(entries.len() < 100, |pages| number >= pages);
+            if entries.is_empty() && !is_last {
                 return Err(unexpected_end("v2/scores", number));
             }
-            for score in listed {
+            for score in entries {
                 if let Some(trace) = score.get("traceId").and_then(Value::as_str).map(str::to_owned) {
                     scores.entry(trace).or_default().push(score);
                 }

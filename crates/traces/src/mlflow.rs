@@ -43,7 +43,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     })
 }
 
-/// Decodes an attribute: `MLflow` writes each value as JSON text.
+/// Decodes an attribute: `MLflow` writes each value as a JSON string.
 fn decode(attribute: &mut Value) {
     if let Value::String(text) = attribute
         && let Ok(inner) = serde_json::from_str::<Value>(text)
@@ -62,7 +62,7 @@ fn describe(document: &mut TraceContent, info: &Map<String, Value>) {
     document.name = text(tags, "mlflow.traceName").or(document.name.take());
     document.started_at =
         document.started_at.or_else(|| first(info, &["request_time", "timestamp_ms"]).and_then(parse_any_unit));
-    // Names that start with `mlflow.` are the tracker's own.
+    // Names that start with `mlflow.` are internal to MLflow.
     for (name, value) in metadata.into_iter().chain(tags).flatten().filter(|(name, _)| !name.starts_with("mlflow.")) {
         document.metadata.insert(name.clone(), value.clone());
     }

@@ -9,7 +9,7 @@ use crate::trace_ids::{content_id, entry_id};
 use karat_chat::Conversation;
 use karat_chat::lenient::{first, first_count, first_number, first_text, is_blank, unpack};
 
-/// The tool of an action that is a command: without function calls, the model writes commands.
+/// The tool of an action that is a command, which models write without function calls.
 const COMMAND_TOOL: &str = "bash";
 
 /// Whether an object is a trajectory.
@@ -23,7 +23,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     let empty = Map::new();
     let trajectory = value.get("trajectory").and_then(Value::as_array).ok_or("missing list 'trajectory'")?;
     let history = value.get("history").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let history = history.iter().filter_map(Value::as_object).filter(|message| is_own(message));
+    let history = history.iter().filter_map(Value::as_object).filter(|message| !is_demonstration(message));
     let history: Vec<&Map<String, Value>> = history.collect();
     let mut conversation = Conversation::default();
     for message in prompt(&history, trajectory) {
@@ -55,8 +55,8 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     };
     let mut metadata = Map::new();
     for name in ["exit_status", "submission", "swe_agent_version"] {
-        if let Some(found) = info.get(name).filter(|found| !is_blank(found)) {
-            metadata.insert(name.to_owned(), found.clone());
+        if let Some(value) = info.get(name).filter(|value| !is_blank(value)) {
+            metadata.insert(name.to_owned(), value.clone());
         }
     }
     if let Some(environment) = value.get("environment").filter(|environment| !is_blank(environment)) {
@@ -84,9 +84,9 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     })
 }
 
-/// Whether a message is not part of a demonstration, which precedes the task.
-fn is_own(message: &Map<String, Value>) -> bool {
-    message.get("is_demo").and_then(Value::as_bool) != Some(true)
+/// Whether a message is part of a demonstration, which precedes the task.
+fn is_demonstration(message: &Map<String, Value>) -> bool {
+    message.get("is_demo").and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns the messages before the first answer.

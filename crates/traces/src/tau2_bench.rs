@@ -26,7 +26,7 @@ pub(crate) fn read(value: &Value) -> Vec<Result<ImportedTrace, String>> {
     simulations.iter().map(|simulation| read_simulation(simulation, task_of(simulation), model)).collect()
 }
 
-/// The reward becomes feedback and is not part of the document, so eval functions cannot see it.
+/// Reads a simulation. The reward becomes feedback and is not part of the document, so eval functions cannot see it.
 fn read_simulation(value: &Value, task: Option<&Value>, model: Option<&str>) -> Result<ImportedTrace, String> {
     let simulation = value.as_object().ok_or("a simulation must be an object")?;
     let messages = simulation.get("messages").and_then(Value::as_array).ok_or("missing list 'messages'")?;

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// The maximum size of one value. Its parsed form takes several times as much memory.
 pub(crate) const MAX_VALUE_BYTES: usize = 256 << 20;
 
-/// How much of the text is read ahead to detect its layout.
+/// Number of bytes that are read ahead to detect the layout.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 
 /// The text of a value and its location.
@@ -403,13 +403,13 @@ mod tests {
     fn read_all(text: &[u8]) -> Vec<String> {
         let input = Box::new(SlowReader(io::Cursor::new(text.to_vec())));
         let mut values = PeekedInput::read(input).expect("memory").into_values(|first| first.starts_with(b"{\"role\""));
-        let mut shown = Vec::new();
+        let mut lines = Vec::new();
         while let Some(value) = values.next().expect("memory") {
             let text =
                 value.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
-            shown.push(format!("{}: {text}", value.location));
+            lines.push(format!("{}: {text}", value.location));
         }
-        shown
+        lines
     }
 
     #[rstest]

@@ -13,11 +13,11 @@ pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 /// The length of an entry's header after its magic bytes.
 const HEADER_BYTES: usize = 26;
 
-/// In the flags of an entry: its sizes follow its content.
+/// Flag of an entry whose sizes follow its content.
 const SIZES_FOLLOW: u16 = 1 << 3;
 const ENCRYPTED: u16 = 1;
 
-/// A header has this size if the real one is in an extra field.
+/// The size in a header if the actual one is in an extra field.
 const SIZE_IN_EXTRA: u32 = u32::MAX;
 
 const STORED: u16 = 0;
@@ -72,7 +72,7 @@ impl ZipReader {
         }
         self.input.read_exact(&mut magic)?;
         if magic != *MAGIC {
-            // The directory, which repeats the headers.
+            // The central directory, which repeats the headers.
             return Ok(None);
         }
         let mut fields = [0; HEADER_BYTES];

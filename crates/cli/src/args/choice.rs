@@ -1,4 +1,4 @@
-//! Values of flags that stand for values of other crates.
+//! Flag values that map to types of other crates.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -10,8 +10,8 @@ pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
     choices: &'static [Choice<T>],
 ) -> impl TypedValueParser<Value = T> {
     let words = choices.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
-    PossibleValuesParser::new(words).try_map(|given| {
-        let chosen = choices.iter().find(|(word, ..)| *word == given);
-        chosen.map(|(_, _, value)| value.clone()).ok_or("unknown word")
+    PossibleValuesParser::new(words).try_map(|word| {
+        let choice = choices.iter().find(|(name, ..)| *name == word);
+        choice.map(|(_, _, value)| value.clone()).ok_or("unknown word")
     })
 }

@@ -18,20 +18,20 @@ pub(crate) fn config_flags(mut matches: &ArgMatches) -> Flags {
         matches = verb;
     }
     Flags::read(&|name| {
-        let path = || given::<PathBuf>(matches, name).map(|path| path.to_string_lossy().into_owned());
-        let text = given::<String>(matches, name).or_else(path);
+        let path = || flag_value::<PathBuf>(matches, name).map(|path| path.to_string_lossy().into_owned());
+        let text = flag_value::<String>(matches, name).or_else(path);
         let values = [
-            given::<u64>(matches, name).map(Value::from),
-            given::<i64>(matches, name).map(Value::from),
-            given::<f64>(matches, name).map(Value::from),
-            given::<bool>(matches, name).map(Value::from),
+            flag_value::<u64>(matches, name).map(Value::from),
+            flag_value::<i64>(matches, name).map(Value::from),
+            flag_value::<f64>(matches, name).map(Value::from),
+            flag_value::<bool>(matches, name).map(Value::from),
         ];
         text.map(FlagValue::Text).or_else(|| values.into_iter().flatten().next().map(FlagValue::Value))
     })
 }
 
 /// Returns the value of a flag of this type.
-fn given<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+fn flag_value<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
     matches.try_get_one(name).ok().flatten().cloned()
 }
 

@@ -7,7 +7,7 @@ use karat_workflows::init::USUAL_PORTS;
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat init                                    # Look around and ask
+  karat init                                    # Find an agent and tools, and ask
   karat init --yes                              # Use what was found
   karat init --agent-endpoint openai:gpt-5      # Set up a model as the agent
   karat init --tool-registry-path .mcp.json     # Use the MCP servers of an editor";
@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
     /// Do not prompt; use what was found for missing flags
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Local ports on which to look for an agent, separated by commas
+    /// Local ports to check for an agent, separated by commas
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', default_values_t = USUAL_PORTS)]
     pub(crate) ports: Vec<u16>,
 }

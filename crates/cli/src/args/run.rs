@@ -25,7 +25,7 @@ Examples:
 pub(crate) struct RunArgs {
     /// Eval files, folders or globs [default: evals]
     paths: Vec<PathBuf>,
-    /// The same, for command lines of other runners
+    /// Alias of PATHS, for compatibility with other runners
     #[arg(long, value_name = "PATH", hide = true)]
     eval: Vec<PathBuf>,
     /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
@@ -52,7 +52,7 @@ pub(crate) struct RunArgs {
     /// List the selected cases without running them
     #[arg(long, conflicts_with = "report")]
     pub(crate) list: bool,
-    /// Rerun what a change of an eval file, the tool registry or an eval function touches
+    /// Watch eval files, the tool registry and eval functions, and rerun affected cases
     #[arg(long, conflicts_with = "list")]
     pub(crate) watch: bool,
     /// Do not save the run and its traces to the store
@@ -90,7 +90,7 @@ pub(crate) struct RunArgs {
     file: ConfigFileArgs,
 }
 
-/// What is compared, and what counts as passed.
+/// Comparisons, and the criteria for passing.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct JudgingArgs {
@@ -105,7 +105,7 @@ pub(crate) struct JudgingArgs {
     /// Model that scores rubrics: PROVIDER:MODEL, or JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
     judge: Option<String>,
-    /// Fail cases with no assertion that ran, a near miss or a misspelt token
+    /// Fail vacuous cases, near misses and misspelt tokens
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
     /// Report all failed assertions of a case, not only the first
@@ -122,7 +122,7 @@ impl RunArgs {
     }
 }
 
-/// Which cases to run; a case must match every kind of flag.
+/// Selection of cases; a case must match every kind of flag.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectionArgs {
@@ -138,7 +138,7 @@ pub(crate) struct SelectionArgs {
     /// Run cases with this tag (repeatable)
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// Leave out cases with this tag (repeatable)
+    /// Exclude cases with this tag (repeatable)
     #[arg(long, value_name = "TAG")]
     pub(crate) skip_tag: Vec<String>,
     /// Run one part of the cases, such as 2/4; 'karat runs merge' merges the results of all parts

@@ -9,7 +9,7 @@ use super::{OutputFormat, RunFormat};
 
 const DIFF_AFTER_HELP: &str = "\
 Runs:
-  latest, latest~1 for the one before, a run id, a unique prefix of one, or the
+  latest, latest~1 (the run before), a run id, a unique prefix of an id, or the
   path of a result file
 
 Exit codes:
@@ -59,9 +59,9 @@ pub(crate) struct RunsArgs {
 pub(crate) enum RunsAction {
     /// List runs, newest first
     List(RunsListArgs),
-    /// Merge the results of all shards to one run
+    /// Merge the results of all shards into one run
     Merge(Box<RunsMergeArgs>),
-    /// Delete the result files of old runs; the store and the configured baseline stay
+    /// Delete the result files of old runs, but not the store or the configured baseline
     Prune(RunsPruneArgs),
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct RunsPruneArgs {
 
 const SHOW_AFTER_HELP: &str = "\
 Runs:
-  latest, latest~1 for the one before, a run id, a unique prefix of one, or the
+  latest, latest~1 (the run before), a run id, a unique prefix of an id, or the
   path of a result file
 
 Examples:

@@ -75,7 +75,7 @@ impl TraceFilterArgs {
     /// Whether any flag restricts the traces.
     pub(crate) fn is_narrow(&self) -> bool {
         let filter = |args: &Self| args.filter(Timestamp::UNIX_EPOCH).ok();
-        filter(self).is_none_or(|given| Some(given) != filter(&Self::default()))
+        filter(self).is_none_or(|selected| Some(selected) != filter(&Self::default()))
     }
 }
 

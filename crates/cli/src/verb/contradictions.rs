@@ -11,7 +11,7 @@ use crate::args::{
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Contradictions in text output by default.
+/// Default number of contradictions in text output.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(crate) fn run(args: ContradictionsArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -30,10 +30,10 @@ fn run_list(args: &ContradictionsListArgs, surface: &Surface<'_>) -> Result<Exit
         origin: args.source,
         limit: list_limit(args.limit, is_human, DEFAULT_LIMIT),
     };
-    let found = surface.run(list(request, &context))?;
-    surface.printer.print_result(args.format, &found, contradictions_text)?;
+    let list = surface.run(list(request, &context))?;
+    surface.printer.print_result(args.format, &list, contradictions_text)?;
     if is_human {
-        surface.printer.notes(contradiction_notes(&found));
+        surface.printer.notes(contradiction_notes(&list));
     }
     Ok(ExitStatus::Success)
 }

@@ -58,8 +58,8 @@ fn required(args: &CoverageArgs) -> Requirements {
         return Requirements::Nothing;
     }
     // `all` maps to `None`, which makes the whole list `None`.
-    let listed: Option<Vec<Requirement>> = args.require.iter().copied().collect();
-    listed.map_or(Requirements::All, Requirements::Listed)
+    let requirements: Option<Vec<Requirement>> = args.require.iter().copied().collect();
+    requirements.map_or(Requirements::All, Requirements::Listed)
 }
 
 /// An unknown result ranks above a failed requirement.

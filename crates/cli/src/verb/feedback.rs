@@ -20,10 +20,10 @@ use crate::surface::Surface;
 /// Source of ratings from the command line.
 const SOURCE: &str = "cli";
 
-/// Ratings in text output by default.
+/// Default number of ratings in text output.
 const DEFAULT_LIMIT: u64 = 50;
 
-/// Skipped rows that are listed in warnings.
+/// Maximum number of skipped rows in warnings.
 const MAX_WARNINGS: usize = 10;
 
 pub(crate) fn run(args: FeedbackArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {

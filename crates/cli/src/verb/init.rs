@@ -1,5 +1,5 @@
-//! `karat init`: looks for an agent and its tools, and creates a configuration and a first eval file, without
-//! overwriting files.
+//! `karat init`: finds an agent and its tools, and creates a configuration and a first eval file, without overwriting
+//! files.
 
 use karat_core::exit::ExitStatus;
 use karat_report::{EXAMPLE_MESSAGE, init_help, init_summary};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
                     init.apply(Command::Answer(answer))?;
                 }
             },
-            // Programs that other files name are started only if the user chose them.
+            // Programs that other files configure are started only if the user chose them.
             Step::ListTools if !interactive && args.tool_registry_path.is_none() => {
                 printer.note("the MCP servers were not started: pass --tool-registry-path to list their tools");
                 init.apply(Command::SkipTools)?;
@@ -80,10 +80,10 @@ fn answer_from_flags(question: Question, args: &InitArgs, init: &Init) -> Option
     }
 }
 
-/// Fails if flags are missing without a terminal: all of them at once, with what was found. Nothing is written.
+/// Fails if flags are missing without a terminal, and lists all of them with the values found. Nothing is written.
 fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
     let mut missing = Vec::new();
-    let mut found = Vec::new();
+    let mut defaults = Vec::new();
     loop {
         match init.next() {
             Step::Ask { question, default } => {
@@ -95,7 +95,7 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
                         Some(_) if args.yes => {}
                         Some(default) => {
                             missing.push(flag(question));
-                            found.push(format!("{} {}", flag(question), shell_words::quote(default)));
+                            defaults.push(format!("{} {}", flag(question), shell_words::quote(default)));
                         }
                         None => missing.push(flag(question)),
                     }
@@ -113,10 +113,10 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = missing_flags(&missing, args);
-    Err(if found.is_empty() {
+    Err(if defaults.is_empty() {
         failure
     } else {
-        failure.hint(format!("found {}", found.join(" "))).hint("pass --yes to use what was found")
+        failure.hint(format!("found {}", defaults.join(" "))).hint("pass --yes to use what was found")
     })
 }
 

@@ -12,7 +12,7 @@ use crate::args::{
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Suggestions in text output by default.
+/// Default number of suggestions in text output.
 const DEFAULT_LIMIT: usize = 20;
 
 pub(crate) fn run(args: OverlapArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {

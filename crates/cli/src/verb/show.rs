@@ -11,8 +11,8 @@ use crate::surface::Surface;
 pub(crate) fn run(args: &ShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&[])?;
     let request = Request { run: args.run.clone(), case: args.case.clone(), only_failed: args.failed };
-    let shown = show_run(&request, &context)?;
+    let run = show_run(&request, &context)?;
     let printer = surface.printer;
-    printer.print_result(args.format, &shown, saved_run_text)?;
+    printer.print_result(args.format, &run, saved_run_text)?;
     Ok(ExitStatus::Success)
 }

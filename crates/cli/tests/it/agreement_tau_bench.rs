@@ -60,12 +60,15 @@ fn figures_match_an_independent_implementation() {
         assert_eq!(counts.values().filter_map(Value::as_u64).sum::<u64>(), 200, "{name}");
         let figures = eval["figures"].as_object().unwrap();
         assert_eq!(figures.len(), 7);
-        for (figure, found) in figures {
+        for (figure, actual) in figures {
             for end in ["value", "low", "high"] {
                 let number =
                     |value: &Value| value[figure][end].as_f64().unwrap_or_else(|| panic!("{name} {figure} {end}"));
-                let (found, target) = (found[end].as_f64().unwrap(), number(&expected["figures"]));
-                assert!((found - target).abs() <= TOLERANCE, "{name} {figure} {end}: expected {target}, found {found}");
+                let (actual, target) = (actual[end].as_f64().unwrap(), number(&expected["figures"]));
+                assert!(
+                    (actual - target).abs() <= TOLERANCE,
+                    "{name} {figure} {end}: expected {target}, found {actual}"
+                );
             }
         }
     }

@@ -115,10 +115,10 @@ fn layer_of(name: &str) -> Option<Layer> {
 
 /// Returns the dependencies that violate a rule, each with the rule.
 fn violations(packages: &[Package]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for Package { name, dependencies } in packages {
         let Some(layer) = layer_of(name) else {
-            found.push(format!("'{name}' has no layer: add it to LAYERS in this test and to ARCHITECTURE.md"));
+            violations.push(format!("'{name}' has no layer: add it to LAYERS in this test and to ARCHITECTURE.md"));
             continue;
         };
         for dependency in dependencies {
@@ -126,10 +126,10 @@ fn violations(packages: &[Package]) -> Vec<String> {
                 Some(target) => violated_rule(layer, target, dependency),
                 None => violated_external_rule(layer, dependency),
             };
-            found.extend(rule.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
+            violations.extend(rule.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
         }
     }
-    found
+    violations
 }
 
 fn violated_external_rule(layer: Layer, dependency: &Dependency) -> Option<&'static str> {
@@ -251,8 +251,8 @@ fn rejects_forbidden_dependencies() {
         ("karat-helpers", &["karat-core"], "has no layer"),
     ];
     for (name, dependencies, rule) in forbidden {
-        let found = violations(&[crate_with(name, dependencies)]);
-        assert!(found.len() == 1 && found[0].contains(rule), "{name} with {dependencies:?}: {found:?}");
+        let violations = violations(&[crate_with(name, dependencies)]);
+        assert!(violations.len() == 1 && violations[0].contains(rule), "{name} with {dependencies:?}: {violations:?}");
     }
 }
 

@@ -246,7 +246,7 @@ fn truncates_many_findings_of_a_rule() {
 }
 
 #[test]
-fn groups_findings_that_say_the_same_of_several_tools() {
+fn groups_identical_findings_of_several_tools() {
     let tool = |name: &str| json!({"name": name, "description": format!("Fetches {name} {name} from the shop.")});
     let tools: Vec<String> = ["orders", "coupons", "refunds"].map(|name| tool(name).to_string()).to_vec();
     let project = project().file("tools.json", format!("[\n{}\n]\n", tools.join(",\n")));

@@ -70,7 +70,7 @@ fn shows_verdict_and_rating_side_by_side() {
 }
 
 #[test]
-fn lists_contradictions_of_test_runs_only_if_told() {
+fn lists_contradictions_of_test_runs_only_on_request() {
     let (project, store) = project_with_contradictions();
     let version = store.add_version("eval_refund", "code");
     store.add_run_trace("run-1", "Give it back");
@@ -78,9 +78,13 @@ fn lists_contradictions_of_test_runs_only_if_told() {
     store.add_feedback("ada", "run-1", Rating::Negative, None);
     let list = |arguments: &[&str]| {
         let output = project.run([&["contradictions", "--format", "json"], arguments].concat());
-        let found: Value = serde_json::from_str(&output.stdout).unwrap();
-        let of_runs = found["contradictions"].as_array().unwrap().iter().filter(|one| one["trace_id"] == "run-1");
-        (found["total"].as_u64(), of_runs.count(), output.unwrapped_stderr())
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        let of_runs = report["contradictions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|contradiction| contradiction["trace_id"] == "run-1");
+        (report["total"].as_u64(), of_runs.count(), output.unwrapped_stderr())
     };
     let (total, of_runs, stderr) = list(&[]);
     assert_eq!((total, of_runs), (Some(3), 0));

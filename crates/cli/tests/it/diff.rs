@@ -137,7 +137,7 @@ fn a_baseline_can_be_a_folder() {
     assert!(output.stdout.find("1 regression since").unwrap() < output.stdout.find("✗ gs-y-001  says b").unwrap());
 }
 
-/// The end of a message says what happened, so it must not be cut.
+/// The end of a message has the actual value, so it must not be truncated.
 #[test]
 fn shows_messages_in_full_and_agrees_with_its_statistics() {
     let expect = json!({"toolsCalled": ["get_shipping_status"]});
@@ -170,7 +170,7 @@ fn shows_messages_in_full_and_agrees_with_its_statistics() {
 }
 
 #[test]
-fn runs_have_names_wherever_one_is_asked_for() {
+fn accepts_run_names_in_all_commands() {
     let project = project()
         .file("agent.json", script(&[("a", "ok")]))
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))

@@ -120,7 +120,7 @@ fn weather() -> TempProject {
     ];
     for (began, id, asked) in days {
         let is_first = id.starts_with("097f");
-        let found = json!([{"name": "get_weather", "arguments": {"city": "Rome"}, "result": {"sky": "clear"}}]);
+        let calls = json!([{"name": "get_weather", "arguments": {"city": "Rome"}, "result": {"sky": "clear"}}]);
         let steps = if is_first {
             let (first, last) = ("2025-11-14T10:46:07.252Z", "2025-11-14T10:46:10.952Z");
             let began = format!("{began}Z");
@@ -130,7 +130,7 @@ fn weather() -> TempProject {
             ])
         } else {
             let (began, ended) = (format!("{began}Z"), format!("{began}.9Z"));
-            json!([step(json!(asked), found, "The sky is clear.", &began, &ended)])
+            json!([step(json!(asked), calls, "The sky is clear.", &began, &ended)])
         };
         let name = "weather conversation";
         store.add_document(&json!({"trace_id": id, "name": name, "started_at": format!("{began}Z"),

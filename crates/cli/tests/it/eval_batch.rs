@@ -55,7 +55,7 @@ fn errors_are_rows_and_do_not_change_the_exit_code() {
 }
 
 #[test]
-fn rows_have_no_controls() {
+fn rows_have_no_control_characters() {
     let hostile = "\u{202e}\u{9b}31m ##[stop-commands]x";
     let output = batch_project().command(["eval", "batch", "hello.py"]).stdin(trace("a", hostile)).run();
     assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']) && !output.stdout.contains("##["), "{}", output.stdout);

@@ -120,10 +120,10 @@ fn adds_a_version_only_when_the_code_changed() {
 
     2 evals
     ");
-    let shown = project.run(["eval", "show", "hello", "--version", "2"]).stdout;
+    let details = project.run(["eval", "show", "hello", "--version", "2"]).stdout;
     let python = report["evals"][0]["guest_hash"].as_str().unwrap();
-    let shown = shown.replace(python, "[PYTHON]");
-    insta::assert_snapshot!(mask_times(&shown), @"
+    let details = details.replace(python, "[PYTHON]");
+    insta::assert_snapshot!(mask_times(&details), @"
     eval_hello version 2 of 3
       added     [TIME] UTC
       note      only at the beginning
@@ -432,7 +432,7 @@ fn rejects_a_file_that_is_not_a_store() {
 
 /// Traces of test runs are not production data.
 #[test]
-fn judges_and_compares_production_traces_unless_told_otherwise() {
+fn judges_and_compares_production_traces_by_default() {
     let trace = json!({"trace_id": "p", "steps": [{"input": {"message": "hi"}, "output": {"response": "hello"}}]});
     let project = project_with_python()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))

@@ -1,4 +1,4 @@
-//! What a run shows of cases that did not pass, and of agents that are down.
+//! Output for cases that did not pass and agents that are unreachable.
 
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
@@ -86,15 +86,15 @@ fn shows_message_answer_and_calls_below_a_failure() {
 }
 
 #[test]
-fn a_dead_agent_is_reported_once() {
+fn reports_an_unreachable_agent_once() {
     let cases: Vec<Value> = (1..=60).map(|number| ok_case(&format!("gs-shop-{number:03}"), "m")).collect();
     let project = project().file("evals/shop.golden.json", json!(cases));
     // Port 9 (discard) is closed.
     let output = project.run(["run", "--no-store", "--agent-endpoint", "http://127.0.0.1:9/chat", "--output-dir", "r"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.both().lines().count() < 25, "{}", output.both());
-    let said = "the agent cannot be reached, so 55 cases were not run: cannot reach\n";
-    assert_eq!(output.stdout.matches(said).count(), 1, "{}", output.stdout);
+    let message = "the agent cannot be reached, so 55 cases were not run: cannot reach\n";
+    assert_eq!(output.stdout.matches(message).count(), 1, "{}", output.stdout);
     let result = only_result(&project, "r");
     assert_eq!((&result["summary"]["errored"], &result["summary"]["notRun"]), (&json!(60), &json!(0)));
     assert_eq!(result["cases"][59]["error"], "not run: the agent cannot be reached");
@@ -127,7 +127,7 @@ fn quiet_hides_suites_that_passed() {
 }
 
 #[test]
-fn names_the_command_that_reruns_failures() {
+fn prints_the_rerun_command() {
     let project = always(&json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
     let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:agent.json"]);
     let command = "karat run --no-store --agent-endpoint scripted:agent.json --id gs-shop-001";
@@ -135,7 +135,7 @@ fn names_the_command_that_reruns_failures() {
 }
 
 #[test]
-fn vacuous_cases_are_no_verdicts() {
+fn vacuous_cases_have_no_verdict() {
     let project = always(
         &json!({"response": "ok"}),
         json!([case("gs-shop-001", "m", json!({"responseContains": ["{{seed:x}}"]}))]),

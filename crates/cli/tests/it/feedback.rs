@@ -166,11 +166,11 @@ fn listed_feedback_can_be_imported() {
     let project = project_with_feedback();
     run_feedback(&project, &["retract", "tau-airline-3", "--note", "not mine"]);
     for format in ["csv", "jsonl"] {
-        let listed = run_feedback(&project, &["list", "--history", "--format", format]);
+        let output = run_feedback(&project, &["list", "--history", "--format", format]);
         let other = project_with_traces(&["tau-retail-17", "tau-airline-3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"]);
-        other.write("all", listed.as_str());
+        other.write("all", output.as_str());
         assert_eq!(run_feedback(&other, &["import", "all"]), "imported 5 ratings from all\n");
-        assert_eq!(run_feedback(&other, &["list", "--history", "--format", format]), listed);
+        assert_eq!(run_feedback(&other, &["list", "--history", "--format", format]), output);
         assert_eq!(run_feedback(&other, &["import", "all"]), "imported 0 ratings from all; 5 rows unchanged\n");
     }
 }

@@ -11,8 +11,8 @@ use crate::feedback::{assert_matches_schema, parse_json, project_with_traces};
 use crate::project_store::ProjectStore;
 
 fn feedback_rows(project: &TempProject) -> Vec<String> {
-    let listed = project.run(["feedback", "list", "--history", "--format", "csv"]).stdout;
-    listed.lines().skip(1).map(str::to_owned).collect()
+    let csv = project.run(["feedback", "list", "--history", "--format", "csv"]).stdout;
+    csv.lines().skip(1).map(str::to_owned).collect()
 }
 
 #[rstest]

@@ -311,7 +311,7 @@ fn a_failed_model_leaves_no_session() {
 }
 
 #[test]
-fn a_missing_terminal_hides_no_other_error() {
+fn reports_other_errors_before_a_missing_terminal() {
     let project = forge_project(3);
     let unknown = project.run(["forge", "get_wether"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.both());

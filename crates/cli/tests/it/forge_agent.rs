@@ -168,7 +168,7 @@ impl<'p> Agent<'p> {
         self.project.write(DRAFTS, json!({"cases": self.drafts.values().collect::<Vec<_>>()}));
         let output = self.project.run(["forge", TOOL, "--drafts", DRAFTS, "--dry-run", "--format", "json"]);
         let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()));
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         for draft in report["batches"].as_array().expect("batches").iter().flat_map(|batch| {
             let drafts = batch["drafts"].as_array().expect("drafts");
             assert!(batch["tier"] == "golden" || drafts.len() <= 5, "batches of five");
@@ -176,10 +176,10 @@ impl<'p> Agent<'p> {
         }) {
             for finding in draft["findings"].as_array().expect("findings") {
                 assert!(finding["pointer"].is_string() && finding["message"].is_string(), "{finding}");
-                found.push((id(draft), text(&finding["severity"]), text(&finding["rule"])));
+                findings.push((id(draft), text(&finding["severity"]), text(&finding["rule"])));
             }
         }
-        (output.code, report, found)
+        (output.code, report, findings)
     }
 
     /// Replaces the drafts that have findings of this severity.
@@ -282,8 +282,8 @@ fn an_agent_drafts_all_cases_and_a_person_approves_them() {
         let expected = (id.clone(), (*severity).to_owned(), (*rule).to_owned());
         assert!(findings.contains(&expected), "{expected:?}: {findings:#?}");
     }
-    let found: BTreeSet<&String> = findings.iter().map(|(id, ..)| id).collect();
-    assert_eq!(found, faults.keys().collect(), "{findings:#?}");
+    let ids: BTreeSet<&String> = findings.iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids, faults.keys().collect(), "{findings:#?}");
     let left_out: BTreeSet<String> = report["leftOut"].as_array().expect("drafts").iter().map(id).collect();
     let with_errors = faults.iter().filter(|(_, (severity, _))| *severity == "error").map(|(id, _)| id.clone());
     assert_eq!(left_out, with_errors.collect());

@@ -122,12 +122,12 @@ fn returns_invalid_drafts_to_the_model_with_the_reason(#[case] first: fn(&[Value
 #[case::unknown_field(unknown_field, "unknown key 'toolsExpected'")]
 #[case::no_json(no_json, "the answer is not valid JSON")]
 #[case::refusal(refusal, "I cannot help with that.")]
-fn shows_drafts_that_still_fail(#[case] answer: fn(&[Value]) -> Value, #[case] shown: &str) {
+fn shows_drafts_that_still_fail(#[case] answer: fn(&[Value]) -> Value, #[case] expected: &str) {
     let project = forge_project(3);
     let server = ScriptedServer::start(json!({"*": answer(&good_cases(&project))}));
     let mut terminal = start_forge(&project, &server);
     terminal.expect_output("gs-get-weather-001");
-    terminal.expect_output(shown);
+    terminal.expect_output(expected);
     terminal.answer("a");
     terminal.expect_output("not approved because of errors: 1, 2, 3");
     terminal.answer("q");

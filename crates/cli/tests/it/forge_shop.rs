@@ -174,15 +174,15 @@ fn proof_values_come_from_the_agents_answer() {
 }
 
 #[test]
-fn says_that_calls_without_results_prove_nothing() {
+fn notes_that_calls_without_results_have_no_values() {
     let call = json!({"name": "get_shipping_status", "params": {}, "success": true});
     let reply = json!({"response": "It is in the depot Malmö.", "toolCalls": [call]});
     let project = shop_project().file("agent.json", json!({"replies": {}, "otherwise": reply}));
     let arguments = ["forge", "get_shipping_status", "--dry-run", "--tier", "golden", "--verify"];
     let output = project.run(arguments.into_iter().chain(["--agent-endpoint", "scripted:agent.json"]));
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let said = "the agent reports its calls without results, so --verify finds no values for 'responseContains'";
-    assert_eq!(output.unwrapped_stderr().matches(said).count(), 1, "{}", output.stderr);
+    let message = "the agent reports its calls without results, so --verify finds no values for 'responseContains'";
+    assert_eq!(output.unwrapped_stderr().matches(message).count(), 1, "{}", output.stderr);
 }
 
 #[test]

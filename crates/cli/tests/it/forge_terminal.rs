@@ -68,9 +68,9 @@ impl TerminalSession {
         loop {
             let texts = open.iter().map(|(prompt, _)| *prompt).chain([end]);
             let needles = texts.map(|text| ReadUntil::String(text.to_owned())).collect();
-            let (_, found) = self.session.exp_any(needles).unwrap_or_else(|error| panic!("no prompt: {error}"));
+            let (_, matched) = self.session.exp_any(needles).unwrap_or_else(|error| panic!("no prompt: {error}"));
             // The end, or a prompt. A prompt is drawn again with each character of its answer.
-            let Some(at) = open.iter().position(|(prompt, _)| *prompt == found) else { return };
+            let Some(at) = open.iter().position(|(prompt, _)| *prompt == matched) else { return };
             let (_, answer) = open.remove(at);
             self.send_line(answer);
         }

@@ -25,7 +25,7 @@ fn flags(arguments: &[&str], heading: &str) -> Vec<String> {
 }
 
 #[test]
-fn run_shows_its_useful_flags_first() {
+fn help_of_run_lists_common_flags_first() {
     let own = flags(&["run"], "Options:");
     assert_eq!(
         own,
@@ -59,7 +59,7 @@ fn run_shows_its_useful_flags_first() {
 #[case(&["eval", "refine"], 9)]
 #[case(&["eval", "test"], 1)]
 #[case(&["trace", "list"], 2)]
-fn verbs_have_only_configuration_that_affects_them(#[case] verb: &[&str], #[case] most: usize) {
+fn verbs_accept_only_relevant_configuration(#[case] verb: &[&str], #[case] most: usize) {
     let configuration = flags(verb, "Configuration");
     assert!(configuration.contains(&"--config".to_owned()), "{configuration:?}");
     assert!(configuration.len() <= most, "{configuration:?}");
@@ -87,7 +87,7 @@ fn suggests_verbs(#[case] arguments: &[&str], #[case] verb: &str) {
 }
 
 #[test]
-fn jobs_may_be_called_concurrency() {
+fn accepts_concurrency_for_jobs() {
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     for flag in ["-j", "--jobs", "--concurrency"] {
         let output = project.run(["run", "--list", flag, "2"]);
@@ -101,18 +101,18 @@ fn jobs_may_be_called_concurrency() {
 #[test]
 fn ratings_are_good_bad_or_neutral() {
     let project = project_with_traces(&["t1"]);
-    for (word, shown, name) in
+    for (input, word, name) in
         [("good", "good", "positive"), ("negative", "bad", "negative"), ("neutral", "neutral", "neutral")]
     {
-        let output = project.run(["feedback", "add", "t1", word]);
-        assert!(output.stdout.starts_with(&format!("t1: rated {shown} by Ada")), "{}", output.both());
+        let output = project.run(["feedback", "add", "t1", input]);
+        assert!(output.stdout.starts_with(&format!("t1: rated {word} by Ada")), "{}", output.both());
         let table = project.run(["feedback", "list"]).stdout;
-        assert!(table.contains(shown), "{table}");
+        assert!(table.contains(word), "{table}");
         let json = project.run(["feedback", "list", "--format", "json"]).stdout;
         assert!(json.replace(' ', "").contains(&format!("\"rating\":\"{name}\"")), "{json}");
-        for filter in [word, shown] {
-            let listed = project.run(["trace", "list", "--source", "all", "--rating", filter]);
-            assert!(listed.stdout.contains("t1"), "{}", listed.both());
+        for filter in [input, word] {
+            let list = project.run(["trace", "list", "--source", "all", "--rating", filter]);
+            assert!(list.stdout.contains("t1"), "{}", list.both());
         }
     }
     let imported = project.command(["feedback", "import", "-"]).stdin("trace_id,rating,author\nt1,bad,Bob\n").run();

@@ -53,7 +53,7 @@ fn checks_the_output_folder_before_sending_requests() {
 
 #[cfg(unix)]
 #[test]
-fn does_not_read_pipes_and_devices() {
+fn rejects_pipes_and_devices() {
     let project =
         project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let make_pipe = |name: &str| {
@@ -69,13 +69,13 @@ fn does_not_read_pipes_and_devices() {
     let device = run(&["--config", "/dev/zero"]);
     assert_eq!(device.code, Some(2), "{}", device.both());
     assert!(device.stderr.contains("cannot read the configuration /dev/zero: not a regular file"), "{}", device.stderr);
-    let given = run(&["evals/pipe.json"]);
-    assert_eq!(given.code, Some(2), "{}", given.both());
-    assert!(given.stderr.contains("evals/pipe.json is not a regular file"), "{}", given.stderr);
+    let explicit = run(&["evals/pipe.json"]);
+    assert_eq!(explicit.code, Some(2), "{}", explicit.both());
+    assert!(explicit.stderr.contains("evals/pipe.json is not a regular file"), "{}", explicit.stderr);
     make_pipe("evals/y.golden.json");
-    let named = run(&[]);
-    assert_eq!(named.code, Some(2), "{}", named.both());
-    assert!(named.stderr.contains("cannot read evals/y.golden.json: not a regular file"), "{}", named.stderr);
+    let discovered = run(&[]);
+    assert_eq!(discovered.code, Some(2), "{}", discovered.both());
+    assert!(discovered.stderr.contains("cannot read evals/y.golden.json: not a regular file"), "{}", discovered.stderr);
 }
 
 /// Writes to `/dev/full` fail as on a full disk.

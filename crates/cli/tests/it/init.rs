@@ -246,7 +246,7 @@ fn a_model_project_gets_tools_and_stubs() {
 }
 
 #[test]
-fn does_not_ask_for_what_the_environment_has() {
+fn does_not_ask_for_values_in_the_environment() {
     let project = project()
         .file("tools.json", shop_tools())
         .env("KARAT_AGENT_ENDPOINT", "anthropic:claude-sonnet-4-5")
@@ -290,7 +290,7 @@ fn mcp_project() -> TempProject {
 }
 
 #[test]
-fn mcp_servers_are_started_only_if_they_are_named() {
+fn starts_mcp_servers_only_if_they_are_specified() {
     let project = mcp_project();
     let agent = ["init", "--yes", "--agent-endpoint", "http://localhost:4000/ask"];
     let output = project.run(agent);
@@ -321,7 +321,7 @@ fn the_generated_case_passes_with_a_model() {
 }
 
 #[test]
-fn proposes_what_it_found_on_a_terminal() {
+fn offers_detected_values_at_a_terminal() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let project = project().file("tools.json", shop_tools());
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));

@@ -11,8 +11,8 @@ use crate::support::project;
 
 const TOOLS: &str = include_str!("fixtures/shop/tools.json");
 
-/// The file that breaks the agent while it exists.
-const SWITCH: &str = "broken";
+/// While this file exists, the agent calls a wrong tool.
+const BROKEN_FILE: &str = "broken";
 
 /// The shop's agent. It is killed when dropped.
 struct ShopAgent {
@@ -41,7 +41,7 @@ impl Drop for ShopAgent {
 }
 
 fn start(project: &TempProject, arguments: &[&str]) -> TerminalSession {
-    // The agent is local, and a CI server is not where a new user begins.
+    // The agent is local, and a new user does not begin on a CI server.
     let variables = [("NO_PROXY", "localhost,127.0.0.1"), ("CI", ""), ("GITHUB_ACTIONS", "")];
     TerminalSession::spawn(project, arguments, &variables)
 }
@@ -130,7 +130,7 @@ fn forge_cancel_order(project: &TempProject) {
 }
 
 #[test]
-fn walks_from_init_to_a_report() {
+fn works_from_init_to_a_report() {
     let project = project().file("tools.json", TOOLS);
     let agent = ShopAgent::start(&project);
     init(&project, &agent);
@@ -143,7 +143,7 @@ fn walks_from_init_to_a_report() {
     assert_contains(&passed, &["gs-search-products-001", "gs-get-shipping-status-005", "gs-cancel-order-005"]);
     assert!(!passed.contains("to rerun what did not pass"), "{passed}");
 
-    project.write(SWITCH, "");
+    project.write(BROKEN_FILE, "");
     let failed = run(&project, &["run"], 1);
     let wrong_tool = "toolsCalled: expected ['get_shipping_status'] but got ['get_order']";
     let rerun = "karat run --id gs-get-shipping-status-001 --id gs-get-shipping-status-002 --id \
@@ -167,8 +167,8 @@ fn walks_from_init_to_a_report() {
     let arguments = shell_words::split(rerun).unwrap();
     let arguments: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     assert_contains(&run(&project, &arguments, 1), &["0/5 passed | 5 failed"]);
-    let shown = run(&project, &["show", "latest", "gs-get-shipping-status-001"], 0);
-    assert_contains(&shown, &[wrong_tool, "Where is my parcel A100?", "Order A100 contains red shoes."]);
+    let details = run(&project, &["show", "latest", "gs-get-shipping-status-001"], 0);
+    assert_contains(&details, &[wrong_tool, "Where is my parcel A100?", "Order A100 contains red shoes."]);
 
     let add = ["regress", "add", "--from-run", "latest", "--case", "gs-get-shipping-status-001", "--bug-ref", "12"];
     let regression = "rg-get-shipping-status-001";
@@ -182,10 +182,10 @@ fn walks_from_init_to_a_report() {
     let texts = ["message: Where is my parcel A100?", "answer: Order A100 contains red shoes.", wrong_tool, regression];
     assert_contains(&report, &texts);
 
-    std::fs::remove_file(project.path().join(SWITCH)).unwrap();
+    std::fs::remove_file(project.path().join(BROKEN_FILE)).unwrap();
     let fixed = run(&project, &["run", "--report", "markdown=report.md"], 0);
     assert_contains(&fixed, &[regression]);
     assert!(!project.read("report.md").contains(wrong_tool));
-    let listed: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
-    assert_eq!(listed["total"], 5);
+    let list: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
+    assert_eq!(list["total"], 5);
 }

@@ -191,7 +191,7 @@ fn adds_and_removes_both_directions() {
 }
 
 #[test]
-fn a_misspelt_tool_cannot_be_removed() {
+fn rejects_removal_of_a_misspelt_tool() {
     let project = project_with_tools().file(MAP, json!({"gone": {"overlaps": ["get_weather"]}}));
     insta::assert_snapshot!(project.run(["overlap", "remove", "get_wether", "get_forecast"]).filtered(), @"
     exit: 2

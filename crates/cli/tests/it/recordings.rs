@@ -86,8 +86,8 @@ fn replay_reproduces_the_recorded_run() {
 
     // A changed message has no recording.
     project.write("evals/x.golden.json", json!([case("gs-x-001", "a!", json!({"responseContains": ["ok"]}))]));
-    let missed = project.run(["run", "--replay=strict", "--quiet"]);
-    insta::assert_snapshot!(missed.filtered(), @"
+    let output = project.run(["run", "--replay=strict", "--quiet"]);
+    insta::assert_snapshot!(output.filtered(), @"
     exit: 3
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
@@ -255,9 +255,9 @@ fn replays_a_model_without_its_key() {
     assert_eq!(normalised_result(&project), before);
 
     project.write("tools.json", tools("tells the weather, always"));
-    let missed =
+    let output =
         project.command(["run", "--replay=strict", "--temperature", "0.7"]).env("OPENAI_BASE_URL", &base).run();
-    assert_eq!(missed.code, Some(3), "{}", missed.both());
+    assert_eq!(output.code, Some(3), "{}", output.both());
     let result = newest_result(&project, "results");
     insta::assert_snapshot!(result["cases"][0]["error"].as_str().unwrap(), @"no recording for this request: temperature was not set and is now 0.7, 1 tool changed (get_weather)");
 }

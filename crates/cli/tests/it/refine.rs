@@ -447,7 +447,7 @@ mod terminal {
 }
 
 #[test]
-fn takes_rated_traces_of_test_runs_only_if_told() {
+fn uses_rated_traces_of_test_runs_only_on_request() {
     let project = project_with_ratings(60);
     let store = ProjectStore::open(&project);
     store.add_run_trace("run-1", "polite mark-of-a-run");

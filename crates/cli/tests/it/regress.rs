@@ -45,7 +45,7 @@ fn add(project: &TempProject, message: &str) -> Output {
 }
 
 #[test]
-fn a_planned_case_has_no_controls() {
+fn a_planned_case_has_no_control_characters() {
     let message = "a\u{202e}\u{9b}31m";
     let output = project_with_tools().run([
         "regress",

@@ -109,7 +109,7 @@ fn seal_fails_on_invalid_files() {
 }
 
 #[test]
-fn an_edit_of_a_large_number_is_found() {
+fn detects_an_edit_of_a_large_number() {
     let file = |id: &str| {
         format!(
             r#"{{"cases": [{{"id": "rg-b-001", "bugRef": "1", "input": {{"message": "m"}}, "expect": {{"toolParams":

@@ -46,8 +46,8 @@ impl ReviewSession {
         match self.pty.exp_string(&bytes) {
             Ok(before) => before,
             Err(error) => {
-                let shown: Vec<char> = error.to_string().chars().collect();
-                let end: String = shown[shown.len().saturating_sub(2000)..].iter().collect();
+                let characters: Vec<char> = error.to_string().chars().collect();
+                let end: String = characters[characters.len().saturating_sub(2000)..].iter().collect();
                 panic!("expected '{text}', found: …{end}");
             }
         }
@@ -79,10 +79,10 @@ impl ReviewSession {
 
 /// Returns the current ratings as trace, rating and note.
 fn ratings(project: &TempProject) -> Vec<(String, String, String)> {
-    let listed = project.run(["feedback", "list", "--format", "json"]).stdout;
-    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let list = project.run(["feedback", "list", "--format", "json"]).stdout;
+    let list: Value = serde_json::from_str(&list).unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = listed["feedback"].as_array().unwrap().iter();
+    let list = list["feedback"].as_array().unwrap().iter();
     let mut ratings: Vec<_> =
         list.map(|row| (text(&row["trace_id"]), text(&row["rating"]), text(&row["note"]))).collect();
     ratings.sort();
@@ -119,9 +119,9 @@ fn a_new_rating_overrides_one_from_the_future() {
 fn an_unreadable_document_is_an_error() {
     let project = project_with_traces(&[]);
     ProjectStore::open(&project).add_text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
-    let shown = ReviewSession::start(&project, &[]).expect_exit(3);
-    assert!(shown.contains("cannot read the document of trace 't-broken': not valid JSON: "), "{shown}");
-    assert!(!shown.contains("no steps"), "{shown}");
+    let output = ReviewSession::start(&project, &[]).expect_exit(3);
+    assert!(output.contains("cannot read the document of trace 't-broken': not valid JSON: "), "{output}");
+    assert!(!output.contains("no steps"), "{output}");
 }
 
 #[test]
@@ -337,15 +337,15 @@ fn project_with_verdicts() -> TempProject {
 fn orders_traces_by_information_and_hides_verdicts() {
     let project = project_with_verdicts();
     let mut session = ReviewSession::start(&project, &[]);
-    let mut shown = String::new();
+    let mut output = String::new();
     for trace in ["disputed", "errored", "failed", "passed", "unjudged"] {
-        shown += &session.expect_output(&format!("trace {trace}"));
+        output += &session.expect_output(&format!("trace {trace}"));
         session.send_keys("s");
     }
-    shown += &session.expect_output("left: nothing");
+    output += &session.expect_output("left: nothing");
     session.send_keys("q");
     session.expect_exit(0);
-    assert!(!shown.contains("because") && !shown.contains("eval_"), "{shown}");
+    assert!(!output.contains("because") && !output.contains("eval_"), "{output}");
     let mut session = ReviewSession::start(&project, &["--show-verdicts", "--limit", "1"]);
     session.expect_output("trace disputed");
     session.expect_output("1 of 1");
@@ -377,15 +377,15 @@ fn escapes_control_sequences_in_traces() {
             "tool_calls": [{"name": hostile, "arguments": {"a": hostile}, "result": hostile}]}],
     }));
     let mut session = ReviewSession::start(&project, &["--author", "Ada\u{1b}[31m"]);
-    let mut shown = session.expect_output("g good  b bad");
+    let mut output = session.expect_output("g good  b bad");
     session.send_keys("g");
-    shown += &session.expect_output("left: nothing");
+    output += &session.expect_output("left: nothing");
     session.send_keys("q");
-    shown += &session.expect_exit(0);
+    output += &session.expect_exit(0);
     for sequence in ["\u{1b}]0;", "\u{1b}[2J", "\u{1b}[31m", "\u{202e}"] {
-        assert!(!shown.contains(sequence), "{shown:?}");
+        assert!(!output.contains(sequence), "{output:?}");
     }
-    assert_eq!(shown.matches("\u{1b}[?1049l").count(), 1, "only karat leaves the alternate screen");
+    assert_eq!(output.matches("\u{1b}[?1049l").count(), 1, "only karat leaves the alternate screen");
 }
 
 #[test]

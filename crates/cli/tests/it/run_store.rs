@@ -66,9 +66,9 @@ fn stores_runs_trials_and_traces() {
     assert_eq!(document["steps"][0]["input"]["message"], "one");
     assert_eq!(document["steps"][0]["output"]["response"], "ok: one");
     assert_eq!(document["metadata"]["case_id"], "gs-x-001");
-    let listed = traces(&store);
-    assert_eq!(listed.len(), 2);
-    assert!(listed.iter().all(|trace| trace.source == "run" && trace.head.name.is_some()));
+    let stored_traces = traces(&store);
+    assert_eq!(stored_traces.len(), 2);
+    assert!(stored_traces.iter().all(|trace| trace.source == "run" && trace.head.name.is_some()));
     assert!(project.path().join(".karat/.gitignore").exists());
 }
 
@@ -115,8 +115,9 @@ fn masks_secrets_in_traces() {
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let store = store_location(&project);
-    let listed = traces(&store);
-    let text = with_store(&store, async |store| store.trace(&listed[0].head.trace_id).await.unwrap().unwrap().text);
+    let stored_traces = traces(&store);
+    let text =
+        with_store(&store, async |store| store.trace(&stored_traces[0].head.trace_id).await.unwrap().unwrap().text);
     assert!(text.contains("ok, it is") && !text.contains(secret), "{text}");
     let bytes = std::fs::read(project.path().join(".karat/karat.db")).unwrap();
     assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()));
@@ -223,7 +224,7 @@ fn summarises_rejected_traces_in_one_warning() {
 
 /// Traces of test runs are not production data.
 #[test]
-fn traces_of_runs_are_listed_only_on_request() {
+fn lists_traces_of_runs_only_on_request() {
     let project = weather_project();
     project.run(["run", "--id", "gs-x-001"]);
     insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
@@ -244,9 +245,9 @@ fn traces_of_runs_are_listed_only_on_request() {
     assert_eq!(count(&[]), 1);
     assert_eq!(count(&["--source", "runs"]), 1);
     assert_eq!(count(&["--source", "all"]), 2);
-    let listed = project.run(["trace", "list", "--source", "runs"]).stdout;
-    let id = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    assert_eq!(project.run(["trace", "show", &id]).code, Some(0), "{listed}");
+    let list = project.run(["trace", "list", "--source", "runs"]).stdout;
+    let id = list.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert_eq!(project.run(["trace", "show", &id]).code, Some(0), "{list}");
 }
 
 #[test]

@@ -23,13 +23,13 @@ fn project_with_runs() -> TempProject {
 #[test]
 fn lists_and_prunes_runs() {
     let project = project_with_runs();
-    let listed: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
-    assert_eq!(listed["total"], json!(2));
-    let newest = &listed["runs"][0];
+    let list: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
+    assert_eq!(list["total"], json!(2));
+    let newest = &list["runs"][0];
     let counts = ["cases", "passed", "failed", "errored", "regressions"].map(|key| newest[key].as_u64());
     assert_eq!(counts, [2, 0, 1, 1, 1].map(Some));
     assert_eq!((&newest["name"], &newest["agents"]), (&json!("latest"), &json!(["scripted:agent.json"])));
-    assert_eq!(listed["runs"][1]["regressions"], Value::Null);
+    assert_eq!(list["runs"][1]["regressions"], Value::Null);
     let text = project.run(["runs"]).stdout;
     assert_eq!(text.lines().count(), 3, "{text}");
     // A printed id can be pasted back.
@@ -51,7 +51,7 @@ fn prune_keeps_the_baseline() {
 }
 
 #[test]
-fn no_runs_is_nothing_selected() {
+fn selects_nothing_without_runs() {
     insta::assert_snapshot!(project().run(["runs"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -64,8 +64,8 @@ fn no_runs_is_nothing_selected() {
 #[test]
 fn shows_a_case_in_full() {
     let project = project_with_runs();
-    let shown = project.run(["show", "gs-x-001"]);
-    let text = shown.filtered_stdout();
+    let output = project.run(["show", "gs-x-001"]);
+    let text = output.filtered_stdout();
     for expected in [
         "✗ gs-x-001  regression",
         "  message\n    a\n",
@@ -97,8 +97,8 @@ fn lists_and_shows_skipped_cases() {
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), skipped]));
     assert_eq!(project.run(["run"]).code, Some(0));
-    let shown = project.run(["show", "gs-x-002"]).stdout;
-    assert!(shown.contains("needs an account") && !shown.contains("gs-x-001"), "{shown}");
-    let listed: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
-    assert_eq!((&listed["runs"][0]["cases"], &listed["runs"][0]["skipped"]), (&json!(1), &json!(1)));
+    let text = project.run(["show", "gs-x-002"]).stdout;
+    assert!(text.contains("needs an account") && !text.contains("gs-x-001"), "{text}");
+    let list: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
+    assert_eq!((&list["runs"][0]["cases"], &list["runs"][0]["skipped"]), (&json!(1), &json!(1)));
 }

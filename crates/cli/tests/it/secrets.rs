@@ -161,10 +161,10 @@ fn a_password_that_is_a_common_word_is_not_masked() {
     next: 'karat trace list', 'karat trace show ID' or
       'karat eval run NAME --stored'
     ");
-    let shown = store.project.run(["trace", "show", "karat-1", "--format", "json"]);
-    assert!(shown.stdout.contains("the karat of gold"), "{}", shown.both());
-    let listed = store.project.run(["trace", "list"]);
-    assert!(listed.stdout.starts_with("trace ") && listed.stdout.contains("karat-1"), "{}", listed.both());
+    let details = store.project.run(["trace", "show", "karat-1", "--format", "json"]);
+    assert!(details.stdout.contains("the karat of gold"), "{}", details.both());
+    let list = store.project.run(["trace", "list"]);
+    assert!(list.stdout.starts_with("trace ") && list.stdout.contains("karat-1"), "{}", list.both());
     let run = store.project.run(["run"]);
     assert!(!run.both().contains("***"), "{}", run.both());
 }

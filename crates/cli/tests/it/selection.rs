@@ -40,7 +40,7 @@ fn filters_are_combined() {
 }
 
 #[test]
-fn takes_paths_as_a_flag_too() {
+fn accepts_paths_as_a_flag() {
     let project = project_with_suites();
     let run = |arguments: &[&str]| project.run(["run", "--format", "json"].iter().chain(arguments).copied());
     assert_eq!(ids(&run(&["--eval", "evals/x.labeled.json"])), ["ls-x-001", "ls-x-002"]);
@@ -93,7 +93,7 @@ fn only_failed_uses_the_newest_result_or_the_baseline() {
 }
 
 #[test]
-fn the_rerun_command_selects_what_failed_with_a_baseline_too() {
+fn the_rerun_command_works_with_a_baseline() {
     let cases: Vec<Value> = (1..=7).map(|number| ok_case(&format!("gs-x-{number:03}"), &number.to_string())).collect();
     let agent = |failing: &str| {
         let numbers: Vec<String> = (1..=7).map(|number| number.to_string()).collect();

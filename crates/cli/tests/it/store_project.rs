@@ -166,8 +166,8 @@ where
 }
 
 /// Whether the tables were created before the process was killed.
-fn has_tables<R>(found: Result<Option<R>, sqlx::Error>) -> bool {
-    found.unwrap().is_some()
+fn has_tables<R>(result: Result<Option<R>, sqlx::Error>) -> bool {
+    result.unwrap().is_some()
 }
 
 impl Drop for StoreProject {

@@ -36,13 +36,13 @@ fn reads_a_python_module() {
 
 #[test]
 fn reads_tools_from_a_command() {
-    let listed = project_with_config(&shell_registry("cat tools.txt")).file("tools.txt", TOOLS);
-    let output = listed.run(["check"]);
+    let project = project_with_config(&shell_registry("cat tools.txt")).file("tools.txt", TOOLS);
+    let output = project.run(["check"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     // A flag overrides the config file, whichever key the file has.
-    let output = listed.run(["check", "--tool-registry", r#"{"command": ["echo", "[{\"name\": \"loook\"}]"]}"#]);
+    let output = project.run(["check", "--tool-registry", r#"{"command": ["echo", "[{\"name\": \"loook\"}]"]}"#]);
     assert!(output.stdout.contains("loook"), "{}", output.both());
-    let other = listed.file("tools.json", json!([{"name": "looky"}]));
+    let other = project.file("tools.json", json!([{"name": "looky"}]));
     let output = other.run(["check", "--tool-registry-path", "tools.json"]);
     assert!(output.stdout.contains("looky"), "{}", output.both());
     let output = other.command(["check"]).env("KARAT_TOOL_REGISTRY_PATH", "tools.json").run();
@@ -53,7 +53,7 @@ fn reads_tools_from_a_command() {
 }
 
 #[test]
-fn fields_can_be_names_of_types() {
+fn accepts_fields_with_type_names() {
     let calls = json!([{"name": "look", "success": true, "params": {"city": 7}}]);
     let expect = json!({"toolArgsValid": true, "responseContains": ["ok", "done"]});
     let run = |schema: Value| {

@@ -417,9 +417,9 @@ fn computed_values_are_unknown_but_not_changes() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("the description of 'get_news' is unknown:"), "{}", output.stdout);
     assert!(output.stdout.contains("as far as known"), "{}", output.stdout);
-    let listed = parse_json(&project.run(["tools", "--format", "json", "get_news"]).stdout);
-    assert_matches_schema("tools", &listed);
-    assert_eq!(listed["tools"][0]["unknown"][0]["field"], json!("description"));
+    let list = parse_json(&project.run(["tools", "--format", "json", "get_news"]).stdout);
+    assert_matches_schema("tools", &list);
+    assert_eq!(list["tools"][0]["unknown"][0]["field"], json!("description"));
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));
     let lock = project.read_json("evals/tools.lock.json");
     let locked = json!({"descriptionHash": null, "schemaHash": null, "version": "1.0.0", "unknown": ["description"]});

@@ -89,7 +89,7 @@ fn counts(report: &Value) -> (u64, u64, u64) {
 }
 
 #[test]
-fn counts_tool_calls_that_are_not_understood() {
+fn counts_unread_tool_calls() {
     let output =
         json!([{"role": "assistant", "tool_calls": [{"id": "1", "what": "rain"}, {"id": "2", "what": "wind"}]}]);
     let input = json!([{"role": "user", "content": "Rain?"}]);

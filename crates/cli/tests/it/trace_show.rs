@@ -161,8 +161,8 @@ fn shows_small_costs() {
     let trace = json!({"trace_id": "cheap", "usage": {"input_tokens": 3, "cost_usd": 0.000_012}, "steps": []});
     let project = project().file("t.jsonl", format!("{trace}\n"));
     assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
-    let shown = project.run(["trace", "show", "cheap"]);
-    assert!(shown.stdout.contains("3 tokens in, $0.0000120"), "{}", shown.both());
+    let output = project.run(["trace", "show", "cheap"]);
+    assert!(output.stdout.contains("3 tokens in, $0.0000120"), "{}", output.both());
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn marks_verdicts_on_earlier_versions_of_a_trace() {
     let version = store.add_version("eval_rain", "code");
     store.add_verdict("eval_rain", version, "w-1", Some(true), "it says so");
     let evals = |project: &TempProject| {
-        let shown = project.run(["trace", "show", "w-1", "--ascii"]).stdout;
-        shown.lines().find(|line| line.contains("eval_rain")).unwrap_or_default().to_owned()
+        let text = project.run(["trace", "show", "w-1", "--ascii"]).stdout;
+        text.lines().find(|line| line.contains("eval_rain")).unwrap_or_default().to_owned()
     };
     assert!(evals(&project).ends_with("eval_rain version 1: passed"), "{}", evals(&project));
     project.write("again.jsonl", weather("w-1", "Bergen"));
@@ -220,11 +220,11 @@ fn marks_earlier_ratings() {
         let output = project.run(["feedback", "add", "w-1", rating, "--author", author]);
         assert_eq!(output.code, Some(0), "{}", output.both());
     }
-    let shown = project.run(["trace", "show", "w-1"]).stdout;
+    let text = project.run(["trace", "show", "w-1"]).stdout;
     let is_marked =
-        |start: &str| shown.lines().find(|line| line.starts_with(start)).map(|line| line.ends_with("(earlier)"));
-    assert_eq!(is_marked("bad  ada"), Some(true), "{shown}");
-    assert_eq!((is_marked("neutral  bob"), is_marked("good  ada")), (Some(false), Some(false)), "{shown}");
+        |start: &str| text.lines().find(|line| line.starts_with(start)).map(|line| line.ends_with("(earlier)"));
+    assert_eq!(is_marked("bad  ada"), Some(true), "{text}");
+    assert_eq!((is_marked("neutral  bob"), is_marked("good  ada")), (Some(false), Some(false)), "{text}");
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn accepts_unambiguous_id_prefixes() {
     assert_eq!(project.run(["trace", "show", "01234"]).code, Some(0));
     // An exact id is not ambiguous.
     let exact = project.run(["trace", "show", "w-1", "--format", "json"]);
-    let shown: Value = serde_json::from_str(&exact.stdout).unwrap();
-    assert_eq!((&shown["trace_id"], &shown["document"]["trace_id"]), (&json!("w-1"), &json!("w-1")));
+    let details: Value = serde_json::from_str(&exact.stdout).unwrap();
+    assert_eq!((&details["trace_id"], &details["document"]["trace_id"]), (&json!("w-1"), &json!("w-1")));
     insta::assert_snapshot!(project.run(["trace", "show", "w-"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -277,15 +277,15 @@ fn escapes_control_characters() {
 }
 
 #[test]
-fn json_lines_have_no_controls() {
+fn json_lines_have_no_control_characters() {
     let hostile = "\u{202e}\u{9b}31m ##[stop-commands]x";
     let trace = json!({"trace_id": "h-1", "name": hostile, "steps": []});
     let project = project().file("t.jsonl", format!("{trace}\n"));
     assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
     let output = project.run(["trace", "list", "--format", "jsonl"]);
     assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']) && !output.stdout.contains("##["), "{}", output.stdout);
-    let listed: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(listed["name"], hostile, "the value is unchanged");
+    let list: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(list["name"], hostile, "the value is unchanged");
 }
 
 #[test]
@@ -294,9 +294,9 @@ fn renders_a_real_trace_within_80_columns() {
     let file = fixture("langfuse/vercel-aisdk-2025-11-17.trace.json");
     assert_eq!(project.run(["trace", "import", file.to_str().unwrap()]).code, Some(0));
     let list = project.run(["trace", "list"]);
-    let shown = project.run(["trace", "show", list.stdout.lines().nth(1).unwrap().split(' ').next().unwrap()]);
-    assert_eq!(shown.code, Some(0), "{}", shown.both());
-    for line in list.stdout.lines().chain(shown.stdout.lines()) {
+    let details = project.run(["trace", "show", list.stdout.lines().nth(1).unwrap().split(' ').next().unwrap()]);
+    assert_eq!(details.code, Some(0), "{}", details.both());
+    for line in list.stdout.lines().chain(details.stdout.lines()) {
         assert!(line.chars().count() <= 80, "{line}");
     }
 }

@@ -55,7 +55,7 @@ fn write_and_wait(project: &TempProject, running: &RunningCommand, (path, conten
 }
 
 #[test]
-fn reruns_what_a_table_a_function_or_the_registry_touches() {
+fn reruns_cases_affected_by_tables_functions_or_the_registry() {
     let table = |message: &str| format!("name,message\nrow,{message}\n");
     let function = |text: &str| format!("def eval_tone(trace):\n    return True, '{text}'\n");
     let registry = |description: &str| json!([{"name": "t", "description": description}]).to_string();
@@ -87,7 +87,7 @@ fn reruns_what_a_table_a_function_or_the_registry_touches() {
 }
 
 #[test]
-fn watches_a_named_configuration_and_the_files_it_names() {
+fn watches_the_configuration_and_the_files_it_references() {
     let config = |prompt: &str| json!({"agentEndpoint": "scripted:a.json", "systemPromptPath": prompt}).to_string();
     let project = project()
         .file("other.json", config("prompt.md"))

@@ -245,10 +245,10 @@ impl Question<'_> {
         older.sort_by_key(|&(index, shared)| std::cmp::Reverse((shared, index)));
         older.truncate(MAX_CASES);
         let left_out = newest - older.len();
-        let listed: BTreeSet<usize> =
+        let indices: BTreeSet<usize> =
             older.into_iter().map(|(index, _)| index).chain(newest..other_cases.len()).collect();
-        let listed = listed.into_iter().map(|index| &other_cases[index]).chain(self.accepted);
-        let messages = listed.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
+        let cases = indices.into_iter().map(|index| &other_cases[index]).chain(self.accepted);
+        let messages = cases.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
         json!({"messages": messages.collect::<Map<String, Value>>(), "leftOut": left_out})
     }
 
@@ -264,25 +264,25 @@ impl Question<'_> {
 
 /// Lists tokens with their values, and the number of those left out.
 fn facts(brief: &Brief) -> Value {
-    let found = token_values(&brief.sources);
-    let left_out = found.len().saturating_sub(MAX_TOKENS);
-    let mut chosen: Vec<usize> = (0..found.len()).collect();
+    let tokens = token_values(&brief.sources);
+    let left_out = tokens.len().saturating_sub(MAX_TOKENS);
+    let mut selected: Vec<usize> = (0..tokens.len()).collect();
     if left_out > 0 {
         let tool = &brief.tool;
         let schema = tool.input_schema.get().map(Value::to_string).unwrap_or_default();
         let texts = [tool.name.as_str(), tool.description.as_deref().unwrap_or_default(), &schema];
         let mut known = words(&texts.join(" "));
         known.extend(brief.triggers.iter().flat_map(|phrase| words(phrase)));
-        chosen.sort_by_cached_key(|&index| Reverse(words(&found[index].0).intersection(&known).count()));
-        chosen.truncate(MAX_TOKENS);
-        chosen.sort_unstable();
+        selected.sort_by_cached_key(|&index| Reverse(words(&tokens[index].0).intersection(&known).count()));
+        selected.truncate(MAX_TOKENS);
+        selected.sort_unstable();
     }
-    let listed = chosen.into_iter().map(|index| {
-        let (token, value) = &found[index];
+    let entries = selected.into_iter().map(|index| {
+        let (token, value) = &tokens[index];
         let value = value.as_str().map_or_else(|| (*value).clone(), |text| shorten(text, MAX_TOKEN_VALUE).into());
         (token.clone(), value)
     });
-    json!({"tokens": listed.collect::<Map<String, Value>>(), "leftOut": left_out})
+    json!({"tokens": entries.collect::<Map<String, Value>>(), "leftOut": left_out})
 }
 
 fn tool(brief: &Brief) -> Value {

@@ -105,12 +105,12 @@ impl DraftFile {
             let kind = |slot: &Slot| (slot.purpose.tier(), slot.purpose.difficulty());
             let has_similar_purpose = |slot: &&&Slot| slot.purpose.is_like(&purpose);
             let is_same_kind = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
-            let found = open
+            let slot_id = open
                 .iter()
                 .find(has_similar_purpose)
                 .or_else(|| open.iter().find(is_same_kind))
                 .map(|slot| slot.id.clone());
-            let slot = match found {
+            let slot = match slot_id {
                 Some(id) => {
                     open.retain(|slot| slot.id != id);
                     Slot { id, purpose }

@@ -42,7 +42,7 @@ impl Basis {
         }
         let mut add = |change: &str, names: Vec<&String>| {
             if !names.is_empty() {
-                changes.push(format!("{change}: {}", listed(&names)));
+                changes.push(format!("{change}: {}", name_list(&names)));
             }
         };
         let missing = |from: &Basis, other: &Basis| -> Vec<String> {
@@ -66,9 +66,9 @@ impl Basis {
     }
 }
 
-fn listed(names: &[&String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MAX_NAMED_TOOLS).map(|name| name.as_str()).collect();
+fn name_list(names: &[&String]) -> String {
+    let first: Vec<&str> = names.iter().take(MAX_NAMED_TOOLS).map(|name| name.as_str()).collect();
     let more = names.len().saturating_sub(MAX_NAMED_TOOLS);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{rest}", shown.join(", "))
+    format!("{}{rest}", first.join(", "))
 }

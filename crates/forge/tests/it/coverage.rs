@@ -50,7 +50,7 @@ fn lists_all_missing_cases() {
 fn existing_cases_count() {
     let mut brief = brief();
     let sets = json!([["get_weather", "get_forecast", "find_city"], ["get_weather"]]);
-    let has = |found: &[(Rule, String)], rule: Rule| found.iter().any(|(other, _)| *other == rule);
+    let has = |findings: &[(Rule, String)], rule: Rule| findings.iter().any(|(other, _)| *other == rule);
     let drafted = missing(&brief, &[ambiguous(1, &sets)]);
     assert!(!has(&drafted, Rule::UntestedOverlap) && !has(&drafted, Rule::UntestedCluster));
     let mut covering = case("ls-get-weather-090", &json!({"toolsAcceptable": sets}));

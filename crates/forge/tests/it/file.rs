@@ -11,7 +11,7 @@ fn slots(brief: &Brief) -> Vec<Slot> {
     [golden_slots(brief), labeled_slots(brief, &Plan::new(brief))].concat()
 }
 
-fn drafts(brief: &Brief, text: &Value) -> Vec<Draft> {
+fn read_drafts(brief: &Brief, text: &Value) -> Vec<Draft> {
     let file = DraftFile::read("drafts.json", &text.to_string()).expect("drafts");
     let (slots, drafter) = file.assign_slots(brief, &slots(brief));
     let request = Request { brief, slots: &slots, other_cases: &[], attempt: 0, revision: None };
@@ -32,10 +32,10 @@ fn case(message: &str, difficulty: Option<&str>, expect: &Value) -> Value {
 #[case::cases(json!({"cases": [valid_case(&trigger())]}))]
 #[case::eval_file(json!({"metadata": {"toolName": "get_weather", "tier": "golden"}, "cases": [valid_case(&trigger())]}))]
 fn a_file_is_a_list_or_has_cases(#[case] text: Value) {
-    let found = drafts(&brief(), &text);
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].origin, Origin::File("drafts.json".to_owned()));
-    assert!(found[0].can_be_approved(), "{found:#?}");
+    let drafts = read_drafts(&brief(), &text);
+    assert_eq!(drafts.len(), 1);
+    assert_eq!(drafts[0].origin, Origin::File("drafts.json".to_owned()));
+    assert!(drafts[0].can_be_approved(), "{drafts:#?}");
 }
 
 #[rstest]
@@ -54,15 +54,15 @@ fn a_case_takes_the_slot_of_its_id() {
     let slot = slots(&brief).into_iter().find(|slot| matches!(slot.purpose, Purpose::Trigger(_))).expect("a slot");
     let mut named = valid_case(&trigger());
     named["id"] = json!(slot.id);
-    let found = drafts(&brief, &json!([named]));
-    assert_eq!(found[0].slot, slot);
+    let drafts = read_drafts(&brief, &json!([named]));
+    assert_eq!(drafts[0].slot, slot);
 }
 
 #[test]
 fn matches_cases_without_ids_by_kind() {
     let brief = brief();
     let sets = json!([["get_weather"], ["get_forecast"]]);
-    let found = drafts(
+    let drafts = read_drafts(
         &brief,
         &json!([
             case("Which of both tells me about rain?", Some("ambiguous"), &json!({"toolsAcceptable": sets})),
@@ -79,14 +79,14 @@ fn matches_cases_without_ids_by_kind() {
             ),
         ]),
     );
-    let kinds: Vec<&Purpose> = found.iter().map(|draft| &draft.slot.purpose).collect();
+    let kinds: Vec<&Purpose> = drafts.iter().map(|draft| &draft.slot.purpose).collect();
     assert!(matches!(kinds[0], Purpose::Trigger(_)), "golden cases come first: {kinds:?}");
     assert!(matches!(kinds[1], Purpose::Together { count: 2, .. }));
     assert!(matches!(kinds[2], Purpose::Choice { combination: Combination::Or, .. }));
     assert!(matches!(kinds[3], Purpose::Edge(_)));
-    assert!(found.iter().all(Draft::can_be_approved), "{found:#?}");
+    assert!(drafts.iter().all(Draft::can_be_approved), "{drafts:#?}");
     let known: Vec<String> = slots(&brief).into_iter().map(|slot| slot.id).collect();
-    assert!(found.iter().all(|draft| known.contains(&draft.slot.id)));
+    assert!(drafts.iter().all(|draft| known.contains(&draft.slot.id)));
 }
 
 /// An edge case whose sets look like those of an ambiguous one.
@@ -96,15 +96,15 @@ fn a_case_without_difficulty_keeps_the_difficulty_of_its_slot() {
     let slot = slots(&brief).into_iter().find(|slot| matches!(slot.purpose, Purpose::Edge(_))).expect("a slot");
     let mut wrong = case("Who wrote Hamlet?", None, &json!({"toolsAcceptable": [["__none__"]]}));
     wrong["id"] = json!(slot.id);
-    let found = drafts(&brief, &json!([wrong]));
-    assert_eq!(found[0].slot, slot);
-    assert_eq!(rendered(&found[0].findings), ["error invalid /difficulty"]);
-    assert_eq!(found[0].findings[0].message, "expected difficulty 'edge'");
+    let drafts = read_drafts(&brief, &json!([wrong]));
+    assert_eq!(drafts[0].slot, slot);
+    assert_eq!(rendered(&drafts[0].findings), ["error invalid /difficulty"]);
+    assert_eq!(drafts[0].findings[0].message, "expected difficulty 'edge'");
     // An explicit difficulty wins.
     wrong["difficulty"] = json!("ambiguous");
-    let found = drafts(&brief, &json!([wrong]));
-    assert!(matches!(found[0].slot.purpose, Purpose::Choice { combination: Combination::Nor, .. }));
-    assert!(found[0].can_be_approved(), "{found:#?}");
+    let drafts = read_drafts(&brief, &json!([wrong]));
+    assert!(matches!(drafts[0].slot.purpose, Purpose::Choice { combination: Combination::Nor, .. }));
+    assert!(drafts[0].can_be_approved(), "{drafts:#?}");
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn keeps_cases_beyond_the_plan() {
     let many: Vec<Value> = (0..10)
         .map(|number| case(&format!("Attack number {number}"), Some("edge"), &json!({"toolsCalled": []})))
         .collect();
-    let found = drafts(&brief, &json!({"cases": many}));
-    let ids: std::collections::BTreeSet<&str> = found.iter().map(|draft| draft.slot.id.as_str()).collect();
-    assert_eq!((found.len(), ids.len()), (10, 10), "6 slots of the plan, and 4 new ones");
+    let drafts = read_drafts(&brief, &json!({"cases": many}));
+    let ids: std::collections::BTreeSet<&str> = drafts.iter().map(|draft| draft.slot.id.as_str()).collect();
+    assert_eq!((drafts.len(), ids.len()), (10, 10), "6 slots of the plan, and 4 new ones");
 }
 
 #[test]
@@ -126,11 +126,11 @@ fn reports_findings_per_case() {
         json!("no case"),
         case("Both?", Some("ambiguous"), &json!({"toolsCalled": ["get_weather"], "expectation": null})),
     ]);
-    let found = drafts(&brief, &wrong);
-    assert_eq!(found.len(), 3);
-    assert!(found.iter().all(|draft| !draft.can_be_approved()), "{found:#?}");
+    let drafts = read_drafts(&brief, &wrong);
+    assert_eq!(drafts.len(), 3);
+    assert!(drafts.iter().all(|draft| !draft.can_be_approved()), "{drafts:#?}");
     let messages: Vec<&str> =
-        found.iter().flat_map(|draft| &draft.findings).map(|found| found.message.as_str()).collect();
+        drafts.iter().flat_map(|draft| &draft.findings).map(|finding| finding.message.as_str()).collect();
     assert!(messages.iter().any(|message| message.contains("did you mean 'get_weather'?")), "{messages:#?}");
 }
 
@@ -144,8 +144,8 @@ fn keeps_null_stubs_and_arguments() {
     input["expect"]["toolParams"] = json!([
         {"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": null, "call": null, "optional": null}
     ]);
-    let found = drafts(&brief, &json!([input]));
-    let case = found[0].case.as_ref().expect("a case");
+    let drafts = read_drafts(&brief, &json!([input]));
+    let case = drafts[0].case.as_ref().expect("a case");
     assert_eq!(case["stubs"], json!({"get_weather": null}));
     let param = json!({"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": null});
     assert_eq!(case["expect"]["toolParams"], json!([param]));
@@ -160,9 +160,9 @@ fn silenced_rules_do_not_prevent_approval() {
         None,
         &json!({"toolsCalled": ["get_weather"], "responseContains": ["2026-05-01", "x"]}),
     );
-    assert!(!drafts(&brief, &json!([dated]))[0].can_be_approved());
+    assert!(!read_drafts(&brief, &json!([dated]))[0].can_be_approved());
     brief.silenced = vec![karat_core::lint::Rule::VolatileValue];
-    assert!(drafts(&brief, &json!([dated]))[0].can_be_approved());
+    assert!(read_drafts(&brief, &json!([dated]))[0].can_be_approved());
 }
 
 #[test]

@@ -97,14 +97,14 @@ impl McpServer {
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
         let connection = self.connection().await?;
         let listing = tokio::time::timeout(self.limit, connection.list());
-        let listed = match listing.await {
+        let result = match listing.await {
             Ok(Ok(tools)) => {
                 Ok(tools.into_iter().map(|tool| Tool { location: Some(self.target.location()), ..tool }).collect())
             }
             Ok(Err(problem)) => Err(problem),
             Err(_) => Err(McpProblem::TimedOut { limit_ms: self.limit.as_millis(), output: connection.stderr() }),
         };
-        listed.map_err(|problem| self.target.fails(problem))
+        result.map_err(|problem| self.target.fails(problem))
     }
 
     /// Calls a tool. Failures are outcomes too.
@@ -227,8 +227,7 @@ impl Connection {
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let listed = self.service.list_tools(page).await;
-            let page = match listed {
+            let page = match self.service.list_tools(page).await {
                 Ok(page) => page,
                 Err(error) => return Err(self.listing_failure(&error).await),
             };

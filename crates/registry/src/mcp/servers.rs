@@ -46,15 +46,15 @@ impl McpServers {
     /// Lists the tools of all servers and disconnects. A server that fails is a gap.
     pub async fn list(targets: Vec<NamedServer>, limit: Duration) -> Registry {
         let locations: Vec<_> = targets.iter().map(NamedServer::location).collect();
-        let listed = join_all(targets.into_iter().map(|target| connect(target, limit))).await;
+        let results = join_all(targets.into_iter().map(|target| connect(target, limit))).await;
         let mut registry = Registry::default();
-        for (location, listed) in locations.into_iter().zip(listed) {
+        for (location, result) in locations.into_iter().zip(results) {
             let gap = |problem: McpProblem| Gap {
                 kind: GapKind::Broken,
                 location: location.clone(),
                 message: format!("the server {problem}"),
             };
-            match listed {
+            match result {
                 Ok((_, tools)) => {
                     for tool in tools {
                         let name = tool.name.clone();
@@ -92,8 +92,9 @@ impl ToolRunner for McpServers {
             if let Some(index) = self.server_indexes.get(tool) {
                 return self.servers[*index].call(tool, arguments).await;
             }
-            let near = nearest(tool, &self.registry.names()).map(|near| format!(": did you mean '{near}'?"));
-            failure(format!("no MCP server has the tool '{tool}'{}", near.unwrap_or_default()))
+            let suggestion =
+                nearest(tool, &self.registry.names()).map(|suggestion| format!(": did you mean '{suggestion}'?"));
+            failure(format!("no MCP server has the tool '{tool}'{}", suggestion.unwrap_or_default()))
         })
     }
 }

@@ -135,26 +135,26 @@ impl Discovery {
 
     /// Removes objects that are spread into other tools: those with the same name, and those without another use.
     pub(crate) fn drop_bases(&mut self, project: &Project) {
-        let is_base = |found: &&FoundTool| {
+        let is_base = |candidate: &&FoundTool| {
             self.bases.iter().any(|(base, name)| {
                 let is_built = |other: &FoundTool| other.origin != *base && other.tool.name == *name;
-                *base == found.origin
+                *base == candidate.origin
                     && self.tools.iter().any(is_built)
-                    && (*name == found.tool.name || project.is_only_spread(found))
+                    && (*name == candidate.tool.name || project.is_only_spread(candidate))
             })
         };
-        let dropped: HashSet<Origin> = self.tools.iter().filter(is_base).map(|found| found.origin).collect();
-        self.tools.retain(|found| !dropped.contains(&found.origin));
+        let dropped: HashSet<Origin> = self.tools.iter().filter(is_base).map(|candidate| candidate.origin).collect();
+        self.tools.retain(|candidate| !dropped.contains(&candidate.origin));
     }
 
     /// Chooses between definitions in functions and the calls of these functions: a definition that is fully known
     /// without a call is kept, others are replaced by what the calls create.
     pub(crate) fn resolve_templates(&mut self) {
-        let is_whole = |found: &&FoundTool| found.tool.unknowns().next().is_none();
-        let whole: HashSet<Origin> = self.tools.iter().filter(is_whole).map(|found| found.origin).collect();
-        self.tools.retain(|found| found.template.is_none_or(|template| !whole.contains(&template)));
-        let used: HashSet<Origin> = self.tools.iter().filter_map(|found| found.template).collect();
-        self.tools.retain(|found| !used.contains(&found.origin));
+        let is_whole = |candidate: &&FoundTool| candidate.tool.unknowns().next().is_none();
+        let whole: HashSet<Origin> = self.tools.iter().filter(is_whole).map(|candidate| candidate.origin).collect();
+        self.tools.retain(|candidate| candidate.template.is_none_or(|template| !whole.contains(&template)));
+        let used: HashSet<Origin> = self.tools.iter().filter_map(|candidate| candidate.template).collect();
+        self.tools.retain(|candidate| !used.contains(&candidate.origin));
         self.gaps.retain(|(origin, _)| !used.contains(origin));
         if self.tools.is_empty() && self.gaps.is_empty() {
             self.gaps.append(&mut self.vague_gaps);
@@ -198,8 +198,8 @@ impl Project {
 
     /// Ignores the parameters that a tool lists with names and descriptions.
     pub(crate) fn ignore_parameters(&self, entries: &Entries<'_>, discovery: &mut Discovery) {
-        let listed = entries.any(&SCHEMA_KEYS).or_else(|| entries.get("arguments"));
-        let items = listed.and_then(|list| self.items(list)).unwrap_or_default();
+        let parameters = entries.any(&SCHEMA_KEYS).or_else(|| entries.get("arguments"));
+        let items = parameters.and_then(|list| self.items(list)).unwrap_or_default();
         discovery
             .ignored
             .extend(items.iter().filter_map(|item| self.resolve_expr(item)).map(|item| (item.module, item.expr.at)));
@@ -296,13 +296,13 @@ impl Project {
     }
 
     /// Whether the variable of an object is only spread into other objects.
-    fn is_only_spread(&self, found: &FoundTool) -> bool {
-        let module = self.module(found.origin.0);
-        let Some(variable) = found.symbols.first() else { return false };
+    fn is_only_spread(&self, candidate: &FoundTool) -> bool {
+        let module = self.module(candidate.origin.0);
+        let Some(variable) = candidate.symbols.first() else { return false };
         let count = |expr: &Expr| {
-            let mut found = 0;
-            expr.walk(&mut |inner| found += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
-            found
+            let mut count = 0;
+            expr.walk(&mut |inner| count += usize::from(matches!(&inner.kind, Kind::Name(name) if name == variable)));
+            count
         };
         let (mut used, mut spread) = (0, 0);
         for expr in module.scopes.iter().flat_map(|scope| &scope.statements).flat_map(Statement::expressions) {

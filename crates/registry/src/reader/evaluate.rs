@@ -154,7 +154,7 @@ impl Project {
         steps: usize,
     ) -> Option<Resolved<'p>> {
         let in_scope = |expr: &'p Expr| Located { scope, expr, ..located.clone() };
-        let mut found: Vec<Resolved<'p>> = Vec::new();
+        let mut candidates: Vec<Resolved<'p>> = Vec::new();
         let (mut assigned, mut rebound) = (0, false);
         for statement in self.module(located.module).scopes[scope].binding(name) {
             match statement {
@@ -166,14 +166,14 @@ impl Project {
                     if is_recursive {
                         rebound = true;
                     } else {
-                        found.push(self.resolve_at(&in_scope(value), steps + 1));
+                        candidates.push(self.resolve_at(&in_scope(value), steps + 1));
                     }
                 }
                 Statement::Rebind { .. } => rebound = true,
                 Statement::Define { defined, .. } => {
                     // A later definition replaces an earlier one.
-                    found.retain(|resolved| !matches!(resolved, Resolved::Function(..) | Resolved::Class(..)));
-                    found.push(match defined {
+                    candidates.retain(|resolved| !matches!(resolved, Resolved::Function(..) | Resolved::Class(..)));
+                    candidates.push(match defined {
                         Definition::Function(id) => Resolved::Function(located.module, *id),
                         Definition::Class(id) => Resolved::Class(located.module, *id),
                     });
@@ -181,26 +181,26 @@ impl Project {
                 Statement::Import(import) => {
                     let resolved =
                         self.resolve_import(located.module, import.level, &import.from, &import.item, name, steps);
-                    found.push(resolved);
+                    candidates.push(resolved);
                 }
                 _ => {}
             }
         }
-        if found.is_empty() && !rebound {
+        if candidates.is_empty() && !rebound {
             return None;
         }
         // `try: import a … except ImportError: a = None`.
-        if found.len() > 1 {
-            found.retain(|resolved| {
+        if candidates.len() > 1 {
+            candidates.retain(|resolved| {
                 !matches!(resolved, Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }))
             });
         }
-        if rebound || (assigned > 1 && found.len() > 1) {
+        if rebound || (assigned > 1 && candidates.len() > 1) {
             return Some(Resolved::Unknown(
                 self.unknown_reason(located, format!("'{name}' is assigned more than once")),
             ));
         }
-        found.into_iter().next()
+        candidates.into_iter().next()
     }
 
     fn resolve_parameter<'p>(

@@ -390,9 +390,9 @@ impl Project {
 
     /// Adds `tools: { weather: { description: "…", inputSchema, execute } }`.
     fn add_keyed_tools(&self, entries: &Entries<'_>, is_among_tools: bool, discovery: &mut Discovery) {
-        let listed = entries.get("tools").and_then(|tools| self.entries(tools));
+        let tools = entries.get("tools").and_then(|tools| self.entries(tools));
         let own = is_among_tools.then_some(entries);
-        for (is_listed, tools) in listed.iter().map(|tools| (true, tools)).chain(own.map(|tools| (false, tools))) {
+        for (is_listed, tools) in tools.iter().map(|tools| (true, tools)).chain(own.map(|tools| (false, tools))) {
             // Next to `tool({…})`, an object without a function is a tool too: the client runs it.
             let has_calls = tools.list.iter().any(|(.., value)| self.call_origin(value).is_some());
             for (key, _, value) in &tools.list {
@@ -471,7 +471,7 @@ impl Project {
             || matches!(located.expr.kind, Kind::Template(_))
             || self
                 .resolve_expr(located)
-                .is_some_and(|found| matches!(found.expr.kind, Kind::Template(_) | Kind::Add(..)))
+                .is_some_and(|resolved| matches!(resolved.expr.kind, Kind::Template(_) | Kind::Add(..)))
     }
 
     /// Whether an expression may be a server: it is neither a text nor an object nor a function.

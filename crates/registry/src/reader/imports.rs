@@ -172,8 +172,8 @@ fn find_script(path: &Path, is_typescript: bool) -> Option<PathBuf> {
     candidates.insert(if is_typescript { candidates.len() } else { 0 }, path.to_owned());
     candidates.extend(SCRIPT_EXTENSIONS.iter().chain(&["json"]).map(|extension| append_extension(path, extension)));
     candidates.extend(SCRIPT_EXTENSIONS.iter().map(|extension| path.join(format!("index.{extension}"))));
-    let found = candidates.into_iter().find(|candidate| candidate.is_file())?;
-    (is_script(&found) || extension(&found) == "json").then_some(found)
+    let file = candidates.into_iter().find(|candidate| candidate.is_file())?;
+    (is_script(&file) || extension(&file) == "json").then_some(file)
 }
 
 fn append_extension(path: &Path, extension: &str) -> PathBuf {
@@ -237,8 +237,8 @@ mod tests {
         let folder = files(&names);
         let config = "{ // comment\n \"compilerOptions\": { \"paths\": { \"@/*\": [\"./src/*\"], \"@lib\": [\"src/lib\"], }, } }";
         std::fs::write(folder.path().join("tsconfig.json"), config).expect("written");
-        let found = ScriptResolver::default().resolve(&folder.path().join("x/from.ts"), specifier);
-        assert_eq!(found, Some(folder.path().join(expected)));
+        let resolved = ScriptResolver::default().resolve(&folder.path().join("x/from.ts"), specifier);
+        assert_eq!(resolved, Some(folder.path().join(expected)));
     }
 
     #[rstest]
@@ -256,7 +256,7 @@ mod tests {
     #[case(2, "other", "src/other/__init__.py")]
     fn resolves_python_modules(#[case] level: u32, #[case] name: &str, #[case] expected: &str) {
         let folder = files(&["src/app/__init__.py", "src/app/tools.py", "src/app/main.py", "src/other/__init__.py"]);
-        let found = find_python_module(&folder.path().join("src/app/main.py"), level, name);
-        assert_eq!(found, Some(folder.path().join(expected)));
+        let resolved = find_python_module(&folder.path().join("src/app/main.py"), level, name);
+        assert_eq!(resolved, Some(folder.path().join(expected)));
     }
 }

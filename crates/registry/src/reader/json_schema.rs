@@ -32,8 +32,8 @@ impl Project {
         {
             return if shape.is_open { Err(unknown()) } else { Ok(shape.into_schema()) };
         }
-        let found = match self.resolve(located) {
-            Resolved::Expr(found) => found,
+        let resolved = match self.resolve(located) {
+            Resolved::Expr(resolved) => resolved,
             Resolved::Class(module, class) => {
                 let schema = self.model_schema(module, class);
                 return if schema == json!({}) { Err(unknown()) } else { Ok(schema) };
@@ -42,29 +42,30 @@ impl Project {
             _ => return Err(unknown()),
         };
         // `const { $schema, ...rest } = z.toJSONSchema(Type)`
-        if let Kind::ObjectRest(inner, names) = &found.expr.kind
+        if let Kind::ObjectRest(inner, names) = &resolved.expr.kind
             && names.iter().all(|name| name.starts_with('$'))
         {
-            return self.parameters_at(&found.with(inner), depth + 1);
+            return self.parameters_at(&resolved.with(inner), depth + 1);
         }
-        if let Some(found) = self.zod(&found) {
-            let is_known = !found.is_open && found.schema["type"] == "object" || found.schema.get("anyOf").is_some();
-            return if is_known { Ok(found.into_schema()) } else { Err(unknown()) };
+        if let Some(zod_type) = self.zod(&resolved) {
+            let is_known =
+                !zod_type.is_open && zod_type.schema["type"] == "object" || zod_type.schema.get("anyOf").is_some();
+            return if is_known { Ok(zod_type.into_schema()) } else { Err(unknown()) };
         }
-        if let Some(call) = found.call() {
+        if let Some(call) = resolved.call() {
             let name = call.callee.last_name().unwrap_or_default();
             // `Model.model_json_schema()`
             if let (Kind::Member(object, _), "model_json_schema" | "schema" | "json_schema" | "model_validate") =
                 (&call.callee.kind, name)
             {
-                return self.parameters_at(&found.with(object), depth + 1);
+                return self.parameters_at(&resolved.with(object), depth + 1);
             }
             return match call.arguments.first() {
-                Some(first) if is_listed(name, CONVERTERS) => self.parameters_at(&found.with(first), depth + 1),
+                Some(first) if is_listed(name, CONVERTERS) => self.parameters_at(&resolved.with(first), depth + 1),
                 _ => Err(unknown()),
             };
         }
-        let Some(entries) = self.entries(&found) else { return Err(unknown()) };
+        let Some(entries) = self.entries(&resolved) else { return Err(unknown()) };
         // Strands and Bedrock: `{"json": {…}}`.
         if let ([(name, _, inner)], false) = (entries.list.as_slice(), entries.is_open)
             && name == "json"
@@ -78,16 +79,16 @@ impl Project {
             // `type: Type.OBJECT`
             || entries.get("type").is_some_and(|kind| kind.expr.last_name() == Some("OBJECT"));
         if is_schema {
-            return self.schema_literal(&found, 0).ok_or_else(unknown);
+            return self.schema_literal(&resolved, 0).ok_or_else(unknown);
         }
         if entries.list.is_empty() && !entries.is_open {
             return Ok(json!({"type": "object", "properties": {}}));
         }
         if entries.list.iter().any(|(.., value)| self.zod(value).is_some()) {
-            let shape = self.shape(&found).filter(|shape| !shape.is_open);
+            let shape = self.shape(&resolved).filter(|shape| !shape.is_open);
             return shape.map(super::zod::Type::into_schema).ok_or_else(unknown);
         }
-        self.json(&found).as_ref().and_then(field_map_schema).ok_or_else(unknown)
+        self.json(&resolved).as_ref().and_then(field_map_schema).ok_or_else(unknown)
     }
 
     /// Whether a value is not a schema of arguments but the type of a single value, or other data.

@@ -135,9 +135,9 @@ impl Project {
     }
 
     pub(crate) fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
-        let found = self.resolve_expr(located)?;
-        let call = found.call()?;
-        may_create_tool(call.callee.last_name()?).then_some((found.module, found.expr.at))
+        let resolved = self.resolve_expr(located)?;
+        let call = resolved.call()?;
+        may_create_tool(call.callee.last_name()?).then_some((resolved.module, resolved.expr.at))
     }
 
     /// Returns other sources of the package that mention the exports of these modules, and so may name them.
@@ -153,13 +153,13 @@ impl Project {
         }
         let read: HashSet<&Path> = self.modules.iter().map(|module| module.path.as_path()).collect();
         let is_small = |file: &Path| std::fs::metadata(file).is_ok_and(|file| file.len() <= MAX_FILE_BYTES);
-        let mut found = Vec::new();
+        let mut importers = Vec::new();
         for (root, names) in roots {
             let mentions = |text: &str| names.iter().any(|name| text.contains(name));
             let files = files_below(root, &is_source).unwrap_or_default().into_iter().take(MAX_MODULES);
             let files = files.filter(|file| is_script(file) && !read.contains(file.as_path()) && is_small(file));
-            found.extend(files.filter(|file| std::fs::read_to_string(file).is_ok_and(|text| mentions(&text))));
+            importers.extend(files.filter(|file| std::fs::read_to_string(file).is_ok_and(|text| mentions(&text))));
         }
-        found
+        importers
     }
 }

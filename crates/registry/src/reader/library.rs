@@ -123,8 +123,8 @@ impl Project {
         }
         match self.resolve(located) {
             Resolved::Foreign(dotted) => dotted.contains('.').then_some(dotted),
-            Resolved::Expr(found) => match &found.expr.kind {
-                Kind::Call(call) => self.qualified_name(&found.with(&call.callee), depth + 1),
+            Resolved::Expr(resolved) => match &resolved.expr.kind {
+                Kind::Call(call) => self.qualified_name(&resolved.with(&call.callee), depth + 1),
                 _ => None,
             },
             Resolved::Class(module, class) => {
@@ -137,7 +137,7 @@ impl Project {
             }
             // A parameter may be annotated: `def register(mcp: FastMCP)`.
             Resolved::Unknown(_) => {
-                self.parameter_annotation(located).and_then(|found| self.qualified_name(&found, depth + 1))
+                self.parameter_annotation(located).and_then(|annotation| self.qualified_name(&annotation, depth + 1))
             }
             _ => None,
         }

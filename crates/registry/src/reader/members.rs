@@ -91,13 +91,15 @@ impl Project {
         key: &'p Expr,
         steps: usize,
     ) -> Resolved<'p> {
-        let found = self.resolve_at(&located.with(object), steps + 1);
-        let value = match (&found, &key.kind) {
-            (Resolved::Expr(found), Kind::Number(number)) => {
+        let resolved = self.resolve_at(&located.with(object), steps + 1);
+        let value = match (&resolved, &key.kind) {
+            (Resolved::Expr(resolved), Kind::Number(number)) => {
                 let at = number.as_u64().and_then(|at| usize::try_from(at).ok());
-                at.and_then(|at| self.items(found)?.get(at).cloned())
+                at.and_then(|at| self.items(resolved)?.get(at).cloned())
             }
-            (Resolved::Expr(found), _) => self.text(&located.with(key)).ok().and_then(|key| self.entry(found, &key)),
+            (Resolved::Expr(resolved), _) => {
+                self.text(&located.with(key)).ok().and_then(|key| self.entry(resolved, &key))
+            }
             // A type such as `List[str]`.
             (Resolved::Foreign(_), _) => return Resolved::Expr(located.clone()),
             _ => None,
@@ -361,7 +363,7 @@ impl Project {
         if !is_short {
             return None;
         }
-        self.resolve_expr(located).filter(|found| !std::ptr::eq(found.expr, located.expr))
+        self.resolve_expr(located).filter(|resolved| !std::ptr::eq(resolved.expr, located.expr))
     }
 
     /// Resolves the return value of a function in a call. Returns `None` with several `return`s or if a decorator

@@ -80,7 +80,7 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     let mut missing = project.missing.clone();
     if is_single {
         let reachable = Reachable::compute(&project, &discovery.handlers);
-        discovery.tools.retain(|found| reachable.contains(found, &discovery.servers));
+        discovery.tools.retain(|candidate| reachable.contains(candidate, &discovery.servers));
         discovery.gaps.retain(|(origin, _)| reachable.modules.contains(&origin.0));
         missing.retain(|(module, _)| reachable.modules.contains(module));
     } else {
@@ -90,7 +90,7 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     gaps.extend(missing.into_iter().map(|(_, gap)| gap));
     gaps.extend(discovery.gaps.into_iter().map(|(_, gap)| gap));
     let mut tools = discovery.tools;
-    tools.sort_by_key(|found| found.origin);
+    tools.sort_by_key(|candidate| candidate.origin);
     collect(tools, gaps)
 }
 
@@ -118,7 +118,7 @@ fn collect(tools: Vec<FoundTool>, gaps: Vec<Gap>) -> Registry {
         *most = completeness(tool).max(*most);
     }
     for FoundTool { tool, .. } in
-        tools.into_iter().filter(|found| completeness(&found.tool) == most_complete[&found.tool.name])
+        tools.into_iter().filter(|candidate| completeness(&candidate.tool) == most_complete[&candidate.tool.name])
     {
         let (name, location) = (tool.name.clone(), tool.location.clone());
         let facts = (tool.description.clone(), tool.input_schema.clone());

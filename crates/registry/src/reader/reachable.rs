@@ -43,11 +43,11 @@ impl<'p> Reachable<'p> {
     }
 
     /// Whether a tool is reachable; `servers` maps definitions to the module of their server.
-    pub(super) fn contains(&self, found: &FoundTool, servers: &HashMap<Origin, ModuleId>) -> bool {
-        let module = found.origin.0;
+    pub(super) fn contains(&self, candidate: &FoundTool, servers: &HashMap<Origin, ModuleId>) -> bool {
+        let module = candidate.origin.0;
         self.modules.contains(&module)
-            || servers.get(&found.origin).is_some_and(|server| self.modules.contains(server))
-            || found.symbols.iter().any(|symbol| self.names.contains(&(module, symbol.clone())))
+            || servers.get(&candidate.origin).is_some_and(|server| self.modules.contains(server))
+            || candidate.symbols.iter().any(|symbol| self.names.contains(&(module, symbol.clone())))
     }
 
     /// Follows the re-exports of a module, and its imports that are used by its own code or are not used at all.
@@ -151,7 +151,7 @@ struct LocalImport<'p> {
 
 fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
     let source = project.module(module);
-    let mut found = Vec::new();
+    let mut imports = Vec::new();
     for (scope, statement) in source
         .scopes
         .iter()
@@ -165,15 +165,15 @@ fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
         };
         let local = import.local.as_ref();
         if let Some(home) = project.imported_module(module, import.level, &import.from) {
-            found.push(LocalImport { scope, home, local, name });
+            imports.push(LocalImport { scope, home, local, name });
         }
         if let (Language::Python, Some(name)) = (source.language, name)
             && let Some(home) = project.imported_module(module, import.level, &project::submodule(&import.from, name))
         {
-            found.push(LocalImport { scope, home, local, name: None });
+            imports.push(LocalImport { scope, home, local, name: None });
         }
     }
-    found
+    imports
 }
 
 /// Returns the modules that a module re-exports from, with the exported names.

@@ -20,7 +20,7 @@ pub(crate) fn clean_doc(text: &str) -> String {
 
 /// Whether a word is in a space-separated list.
 pub(crate) fn is_listed(word: &str, list: &str) -> bool {
-    list.split(' ').any(|listed| listed == word)
+    list.split(' ').any(|item| item == word)
 }
 
 #[cfg(test)]

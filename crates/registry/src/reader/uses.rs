@@ -75,9 +75,9 @@ impl Project {
 fn extend_transitively(names: &mut BTreeSet<String>, more: impl Fn(&str) -> Option<BTreeSet<String>>) {
     let mut open: Vec<String> = names.iter().cloned().collect();
     while let Some(name) = open.pop() {
-        for found in more(&name).unwrap_or_default() {
-            if names.insert(found.clone()) {
-                open.push(found);
+        for used in more(&name).unwrap_or_default() {
+            if names.insert(used.clone()) {
+                open.push(used);
             }
         }
     }

@@ -51,38 +51,38 @@ impl Project {
 
     /// Returns the entries of an object in source order.
     pub(crate) fn entries<'p>(&'p self, located: &Located<'p>) -> Option<Entries<'p>> {
-        let found = self.resolve_expr(located)?;
-        let mut entries = Entries { origin: Some((found.module, found.expr.at)), ..Entries::default() };
-        match &found.expr.kind {
+        let resolved = self.resolve_expr(located)?;
+        let mut entries = Entries { origin: Some((resolved.module, resolved.expr.at)), ..Entries::default() };
+        match &resolved.expr.kind {
             Kind::Object(written) => {
                 for entry in written {
                     match entry {
-                        Entry::Value { key, value } => match self.text(&found.with(key)) {
-                            Ok(name) => entries.set(name, key.at, found.with(value)),
+                        Entry::Value { key, value } => match self.text(&resolved.with(key)) {
+                            Ok(name) => entries.set(name, key.at, resolved.with(value)),
                             Err(_) => entries.is_open = true,
                         },
-                        Entry::Spread(inner) => self.spread(&found.with(inner), &mut entries),
+                        Entry::Spread(inner) => self.spread(&resolved.with(inner), &mut entries),
                     }
                 }
             }
             // `{**a, **b}` as `a | b`, `dict(a=1)`, `Object.assign({}, a, b)`.
             Kind::Or(left, right) => {
-                self.spread(&found.with(left), &mut entries);
-                self.spread(&found.with(right), &mut entries);
+                self.spread(&resolved.with(left), &mut entries);
+                self.spread(&resolved.with(right), &mut entries);
             }
             Kind::ObjectRest(inner, names) => {
-                self.spread(&found.with(inner), &mut entries);
+                self.spread(&resolved.with(inner), &mut entries);
                 entries.list.retain(|(name, ..)| !names.contains(name));
             }
             Kind::Call(call) => match call.callee.dotted().as_deref() {
                 Some("dict") => {
-                    call.arguments.iter().for_each(|argument| self.spread(&found.with(argument), &mut entries));
+                    call.arguments.iter().for_each(|argument| self.spread(&resolved.with(argument), &mut entries));
                     for (name, value) in &call.named {
-                        entries.set(name.clone(), value.at, found.with(value));
+                        entries.set(name.clone(), value.at, resolved.with(value));
                     }
                 }
                 Some("Object.assign") => {
-                    call.arguments.iter().for_each(|argument| self.spread(&found.with(argument), &mut entries));
+                    call.arguments.iter().for_each(|argument| self.spread(&resolved.with(argument), &mut entries));
                 }
                 _ => return None,
             },
@@ -129,8 +129,8 @@ impl Project {
         if let Some(text) = self.name_or_docstring(located) {
             return Ok(text);
         }
-        let found = match self.resolve(located) {
-            Resolved::Expr(found) => found,
+        let resolved = match self.resolve(located) {
+            Resolved::Expr(resolved) => resolved,
             Resolved::Unknown(reason) => return Err(reason),
             Resolved::Foreign(name) => {
                 return Err(self.unknown_reason(located, format!("'{name}' is known only at run time")));
@@ -139,34 +139,34 @@ impl Project {
                 return Err(self.unknown_reason(located, "it is not a string"));
             }
         };
-        match &found.expr.kind {
+        match &resolved.expr.kind {
             Kind::Text(text) => Ok(text.clone()),
             Kind::Number(number) if steps > 0 => Ok(number.to_string()),
-            Kind::Template(parts) => self.concatenate(&found, parts.iter(), steps),
-            Kind::Add(..) | Kind::Arithmetic(..) if self.evaluate_integer(&found, steps).is_some() => {
-                Ok(self.evaluate_integer(&found, steps).unwrap_or_default().to_string())
+            Kind::Template(parts) => self.concatenate(&resolved, parts.iter(), steps),
+            Kind::Add(..) | Kind::Arithmetic(..) if self.evaluate_integer(&resolved, steps).is_some() => {
+                Ok(self.evaluate_integer(&resolved, steps).unwrap_or_default().to_string())
             }
             Kind::Add(..) => {
                 // Addition is left-associative: flatten the chain.
                 let mut parts = Vec::new();
-                let mut rest = found.expr;
+                let mut rest = resolved.expr;
                 while let Kind::Add(left, right) = &rest.kind {
                     parts.push(&**right);
                     rest = left;
                 }
                 parts.push(rest);
-                self.concatenate(&found, parts.into_iter().rev(), steps)
+                self.concatenate(&resolved, parts.into_iter().rev(), steps)
             }
             Kind::Conditional(left, right) => {
                 let (left, right) = (
-                    self.evaluate_text(&found.with(left), steps + 1)?,
-                    self.evaluate_text(&found.with(right), steps + 1)?,
+                    self.evaluate_text(&resolved.with(left), steps + 1)?,
+                    self.evaluate_text(&resolved.with(right), steps + 1)?,
                 );
-                if left == right { Ok(left) } else { Err(self.unknown_reason(&found, "it depends on a condition")) }
+                if left == right { Ok(left) } else { Err(self.unknown_reason(&resolved, "it depends on a condition")) }
             }
-            Kind::Call(call) => self.evaluate_text_call(&found, call, steps),
-            Kind::Or(..) => Err(self.unknown_reason(&found, "it depends on a condition")),
-            _ => Err(self.unknown_reason(&found, "it is computed at run time")),
+            Kind::Call(call) => self.evaluate_text_call(&resolved, call, steps),
+            Kind::Or(..) => Err(self.unknown_reason(&resolved, "it depends on a condition")),
+            _ => Err(self.unknown_reason(&resolved, "it is computed at run time")),
         }
     }
 
@@ -175,9 +175,9 @@ impl Project {
         if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
-        let found = self.resolve_expr(located)?;
-        let number = |part: &Expr| self.evaluate_integer(&found.with(part), steps + 1);
-        match &found.expr.kind {
+        let resolved = self.resolve_expr(located)?;
+        let number = |part: &Expr| self.evaluate_integer(&resolved.with(part), steps + 1);
+        match &resolved.expr.kind {
             Kind::Number(number) => number.as_i64(),
             Kind::Add(left, right) => number(left)?.checked_add(number(right)?),
             Kind::Arithmetic(Arithmetic::Subtract, left, right) => number(left)?.checked_sub(number(right)?),
@@ -213,15 +213,15 @@ impl Project {
 
     fn concatenate<'p>(
         &'p self,
-        found: &Located<'p>,
+        located: &Located<'p>,
         parts: impl Iterator<Item = &'p Expr>,
         steps: usize,
     ) -> Result<String, UnknownReason> {
         let mut text = String::new();
         for part in parts {
-            text += &self.evaluate_text(&found.with(part), steps + 1)?;
+            text += &self.evaluate_text(&located.with(part), steps + 1)?;
             if text.len() > MAX_TEXT_BYTES {
-                return Err(self.unknown_reason(found, "it is too long"));
+                return Err(self.unknown_reason(located, "it is too long"));
             }
         }
         Ok(text)
@@ -230,17 +230,17 @@ impl Project {
     /// Evaluates calls that change whitespace or case, or join texts.
     fn evaluate_text_call<'p>(
         &'p self,
-        found: &Located<'p>,
+        located: &Located<'p>,
         call: &'p Call,
         steps: usize,
     ) -> Result<String, UnknownReason> {
         let unknown = || {
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
-            self.unknown_reason(found, format!("'{name}(…)' is called at run time"))
+            self.unknown_reason(located, format!("'{name}(…)' is called at run time"))
         };
-        let first = || call.arguments.first().map(|argument| found.with(argument)).ok_or_else(unknown);
+        let first = || call.arguments.first().map(|argument| located.with(argument)).ok_or_else(unknown);
         if let Kind::Member(object, method) = &call.callee.kind {
-            let object = found.with(object);
+            let object = located.with(object);
             let is_plain = call.arguments.is_empty() && call.named.is_empty();
             return match method.as_str() {
                 "strip" | "trim" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim().to_owned()),
@@ -254,7 +254,7 @@ impl Project {
                 "dedent" | "cleandoc" => self.normalise_whitespace(method, &first()?, steps),
                 "join" => {
                     // `", ".join(list)` in Python, `list.join(", ")` in JavaScript.
-                    let is_python = self.module(found.module).language == Language::Python;
+                    let is_python = self.module(located.module).language == Language::Python;
                     let separator = if is_python { Some(object.clone()) } else { first().ok() };
                     let items = if is_python { first()? } else { object };
                     let separator =
@@ -267,15 +267,15 @@ impl Project {
                         }
                         text += &self.evaluate_text(item, steps + 1)?;
                         if text.len() > MAX_TEXT_BYTES {
-                            return Err(self.unknown_reason(found, "it is too long"));
+                            return Err(self.unknown_reason(located, "it is too long"));
                         }
                     }
                     Ok(text)
                 }
-                "concat" if self.module(found.module).language == Language::JavaScript => {
+                "concat" if self.module(located.module).language == Language::JavaScript => {
                     let mut text = self.evaluate_text(&object, steps + 1)?;
                     for argument in &call.arguments {
-                        text += &self.evaluate_text(&found.with(argument), steps + 1)?;
+                        text += &self.evaluate_text(&located.with(argument), steps + 1)?;
                     }
                     Ok(text)
                 }
@@ -321,17 +321,17 @@ impl Project {
         if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
-        let found = self.resolve_expr(located)?;
-        match &found.expr.kind {
+        let resolved = self.resolve_expr(located)?;
+        match &resolved.expr.kind {
             Kind::Null => Some(Value::Null),
             Kind::Bool(value) => Some(Value::Bool(*value)),
             Kind::Number(number) => Some(Value::Number(number.clone())),
             Kind::List(_) => {
-                let items = self.items(&found)?;
+                let items = self.items(&resolved)?;
                 items.iter().map(|item| self.json_at(item, steps + 1)).collect::<Option<Vec<_>>>().map(Value::Array)
             }
             Kind::Object(_) | Kind::Or(..) => {
-                let entries = self.entries(&found)?;
+                let entries = self.entries(&resolved)?;
                 if entries.is_open {
                     return None;
                 }
@@ -341,7 +341,7 @@ impl Project {
                 }
                 Some(Value::Object(members))
             }
-            _ => self.text(&found).ok().map(Value::String),
+            _ => self.text(&resolved).ok().map(Value::String),
         }
     }
 }

@@ -55,20 +55,20 @@ impl Project {
         if depth > MAX_DEPTH || !self.take_step() {
             return Some(Type::any());
         }
-        let found = self.resolve_expr(located)?;
-        let call = found.call()?;
+        let resolved = self.resolve_expr(located)?;
+        let call = resolved.call()?;
         if let Kind::Member(object, method) = &call.callee.kind {
-            let object = found.with(object);
+            let object = resolved.with(object);
             if self.is_namespace(&object) {
-                return self.constructor_type(&found, call, method, depth);
+                return self.constructor_type(&resolved, call, method, depth);
             }
             let inner = self.zod_at(&object, depth + 1)?;
-            return Some(self.apply_method(inner, &found, call, method, depth));
+            return Some(self.apply_method(inner, &resolved, call, method, depth));
         }
         // `import { object, string } from "zod"`.
-        let name = self.foreign_name(&found.with(&call.callee))?;
+        let name = self.foreign_name(&resolved.with(&call.callee))?;
         let (package, name) = name.rsplit_once('.')?;
-        if is_zod_package(package) { self.constructor_type(&found, call, name, depth) } else { None }
+        if is_zod_package(package) { self.constructor_type(&resolved, call, name, depth) } else { None }
     }
 
     /// Whether an expression is `z`, `z.coerce`, `z.iso` or `Type`.
@@ -93,8 +93,8 @@ impl Project {
         }
     }
 
-    fn constructor_type<'p>(&'p self, found: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
-        let argument = |number: usize| call.arguments.get(number).map(|argument| found.with(argument));
+    fn constructor_type<'p>(&'p self, located: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
+        let argument = |number: usize| call.arguments.get(number).map(|argument| located.with(argument));
         let inner =
             |number: usize| argument(number).and_then(|value| self.zod_at(&value, depth + 1)).unwrap_or_else(Type::any);
         let schema = match name {
@@ -170,7 +170,7 @@ impl Project {
         };
         let mut constructed = Type::new(schema);
         // TypeBox: `Type.String({ description: "…" })`.
-        let options = call.arguments.last().map(|options| found.with(options));
+        let options = call.arguments.last().map(|options| located.with(options));
         if let Some(options) = options.filter(|options| matches!(options.expr.kind, Kind::Object(_))) {
             constructed.description = self.entry(&options, "description").and_then(|text| self.text(&text).ok());
         }
@@ -196,12 +196,12 @@ impl Project {
     fn apply_method<'p>(
         &'p self,
         mut inner: Type,
-        found: &Located<'p>,
+        located: &Located<'p>,
         call: &'p Call,
         method: &str,
         depth: usize,
     ) -> Type {
-        let argument = || call.arguments.first().map(|argument| found.with(argument));
+        let argument = || call.arguments.first().map(|argument| located.with(argument));
         match method {
             "optional" | "exactOptional" => inner.is_optional = true,
             "nullish" | "nullable" => {
@@ -286,15 +286,15 @@ impl Project {
 
     /// Returns the object that defines the properties of a type: `Schema.shape`.
     pub(super) fn zod_shape<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
-        let mut found = located.clone();
-        while let Some(call) = found.call() {
+        let mut shape = located.clone();
+        while let Some(call) = shape.call() {
             let Kind::Member(object, method) = &call.callee.kind else { return None };
             match method.as_str() {
                 "object" | "strictObject" | "looseObject" => {
-                    return call.arguments.first().map(|shape| found.with(shape));
+                    return call.arguments.first().map(|argument| shape.with(argument));
                 }
                 "strict" | "passthrough" | "loose" | "describe" | "meta" | "openapi" | "refine" | "superRefine" => {
-                    found = self.resolve_expr(&found.with(object))?;
+                    shape = self.resolve_expr(&shape.with(object))?;
                 }
                 _ => return None,
             }
@@ -305,8 +305,8 @@ impl Project {
     fn shape_entries<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Shape> {
         let entries = self.entries(located)?;
         let mut shape = Shape { list: Vec::new(), is_open: false };
-        let found = self.resolve_expr(located)?;
-        let (Kind::Object(written), true) = (&found.expr.kind, entries.is_open) else {
+        let resolved = self.resolve_expr(located)?;
+        let (Kind::Object(written), true) = (&resolved.expr.kind, entries.is_open) else {
             shape.is_open = entries.is_open;
             for (name, _, value) in entries.list {
                 shape.set(name, self.zod_at(&value, depth + 1).unwrap_or_else(Type::any));
@@ -317,14 +317,14 @@ impl Project {
         for entry in written {
             let inner = match entry {
                 Entry::Value { key, value } => {
-                    let property = self.zod_at(&found.with(value), depth + 1).unwrap_or_else(Type::any);
-                    match self.text(&found.with(key)) {
+                    let property = self.zod_at(&resolved.with(value), depth + 1).unwrap_or_else(Type::any);
+                    match self.text(&resolved.with(key)) {
                         Ok(name) => shape.set(name, property),
                         Err(_) => shape.is_open = true,
                     }
                     continue;
                 }
-                Entry::Spread(inner) => self.shape_at(&found.with(inner), depth + 1),
+                Entry::Spread(inner) => self.shape_at(&resolved.with(inner), depth + 1),
             };
             let Some(object) = inner.filter(|object| !object.is_open) else {
                 shape.is_open = true;

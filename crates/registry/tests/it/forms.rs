@@ -81,11 +81,11 @@ fn reads_every_tool(#[case] file: &str) {
     let expected = std::fs::read_to_string(path.with_extension("json")).unwrap();
     let expected: BTreeMap<String, Value> = serde_json::from_str(&expected).unwrap();
     let registry = read_path(&path, &folder()).unwrap();
-    let found = facts(&registry);
+    let actual = facts(&registry);
     for (name, fact) in &expected {
-        assert_eq!(found.get(name), Some(fact), "{name}: {:?}", registry.gaps());
+        assert_eq!(actual.get(name), Some(fact), "{name}: {:?}", registry.gaps());
     }
-    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    assert_eq!(actual.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
 }
 
 #[test]

@@ -36,10 +36,10 @@ fn request_tools(command: &[String]) -> Vec<Value> {
     }
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let messages = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let listed = messages.filter(|message| message["id"] == 2).find_map(|message| message.get("result").cloned());
+    let result = messages.filter(|message| message["id"] == 2).find_map(|message| message.get("result").cloned());
     child.kill().unwrap();
     child.wait().unwrap();
-    listed.expect("a response")["tools"].as_array().unwrap().clone()
+    result.expect("a response")["tools"].as_array().unwrap().clone()
 }
 
 fn assert_matches(tools: &[Tool], expected: &[Value], location: &str) {
@@ -101,7 +101,7 @@ async fn lists_the_same_tools_over_http() {
     let tools = list(http("web", &background.url("/mcp"))).await;
     let mut expected = request_tools(&words);
     // Some tools are listed only for clients with more capabilities.
-    expected.retain(|tool| tools.iter().any(|listed| listed.name == tool["name"]));
+    expected.retain(|tool| tools.iter().any(|listed_tool| listed_tool.name == tool["name"]));
     assert!(tools.len() > 5, "{tools:?}");
     assert_matches(&tools, &expected, "mcp:web");
 }

@@ -7,7 +7,7 @@ use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionCompariso
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, wrap_text};
+use crate::terminal_text::{printable, wrap_truncated};
 use crate::tools::counted;
 
 /// Renders the accuracy of both versions, the changed verdicts, worst first, and whether the change is significant.
@@ -107,7 +107,7 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
         let reason = reason.as_deref().map(|reason| one_line(reason, verdict.is_none())).unwrap_or_default();
         if !reason.is_empty() {
             let reason = printable(&reason);
-            let lines = wrap_text(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
+            let lines = wrap_truncated(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
             for (index, line) in lines.iter().enumerate() {
                 let label = if index == 0 { label } else { "" };
                 let _ = writeln!(out, "    {label:<6}  {}", palette.dim(line));

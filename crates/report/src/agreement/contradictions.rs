@@ -87,9 +87,9 @@ fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<
 }
 
 fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
-    let shown = list.contradictions.len() as u64;
+    let count = list.contradictions.len() as u64;
     let all = counted(list.total, "contradiction");
-    let mut line = if shown < list.total { format!("{shown} of {all} (see --limit)") } else { all };
+    let mut line = if count < list.total { format!("{count} of {all} (see --limit)") } else { all };
     if list.resolved > 0 {
         let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }

@@ -37,7 +37,7 @@ pub fn agreement_text(report: &AgreementReport, settings: ConsoleSettings) -> St
     page.out
 }
 
-/// Returns the next steps: what to list, to judge or to rate.
+/// Returns the next steps: contradictions to list, traces to judge or to rate.
 pub fn agreement_notes(report: &AgreementReport) -> Vec<String> {
     let contradicted = report.evals.iter().filter(|eval| eval.counts.contradictions() > 0);
     // Contradictions are listed for the newest version only.

@@ -8,7 +8,7 @@ use karat_workflows::refine::EvalFile;
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, wrap_text};
+use crate::terminal_text::{printable, wrap_truncated};
 use crate::tools::counted;
 
 /// Maximum number of changed verdicts of a candidate.
@@ -38,7 +38,7 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
             let columns = settings.columns.saturating_sub(2).max(20);
-            let lines = wrap_text(&printable(&reasons), columns, symbols.ellipsis);
+            let lines = wrap_truncated(&printable(&reasons), columns, symbols.ellipsis);
             let _ = writeln!(out, "  {}", lines.join("\n  "));
         }
     }
@@ -73,7 +73,7 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let (palette, symbols) = (settings.palette, settings.symbols);
     let changes = &candidate.held_out_changes;
     let explanation = printable(&candidate.explanation);
-    let lines = wrap_text(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
+    let lines = wrap_truncated(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
     let _ = writeln!(out, "\n{}  {}", palette.bold(format!("{:>2}", candidate.number)), lines.join("\n    "));
     let summary = format!(
         "held out: {} better, {} worse than base ({})",
@@ -98,24 +98,24 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     if !errors.is_empty() {
         let _ = writeln!(out, "    {}", palette.error(errors.join(", ")));
     }
-    let shown =
+    let is_included =
         |change: Change| matches!(change, Change::Worse | Change::Lost) || settings.verbosity != Verbosity::Quiet;
-    let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
-    for changed in shown.iter().take(MAX_CHANGES) {
+    let included: Vec<_> = changes.changed.iter().filter(|changed| is_included(changed.change)).collect();
+    for changed in included.iter().take(MAX_CHANGES) {
         let id = printable(&changed.trace_id);
         let rating = changed.rating.map_or("unrated", |rating| rating.label());
         let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
         let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }
-    if shown.len() > MAX_CHANGES {
-        let _ = writeln!(out, "      and {} more (pass --format json to list all)", shown.len() - MAX_CHANGES);
+    if included.len() > MAX_CHANGES {
+        let _ = writeln!(out, "      and {} more (pass --format json to list all)", included.len() - MAX_CHANGES);
     }
     if let Some(file) = &candidate.file {
         let _ = writeln!(out, "    {}", palette.dim(printable(file)));
     }
 }
 
-/// Returns what to do with the best candidate, without a terminal to ask.
+/// Returns the next step for the best candidate if there is no terminal for a prompt.
 pub fn suggestion_note(refinement: &Refinement) -> String {
     match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
         Some(file) => format!("nothing was adopted; run 'karat eval add {file}' to add it as a version"),

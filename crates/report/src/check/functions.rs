@@ -11,7 +11,7 @@ use crate::source_problem::SourceProblem;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
-/// Findings of one file that are shown.
+/// Maximum number of printed findings of a file.
 const MAX_FINDINGS: usize = 50;
 
 /// Renders the findings of a file, or its valid function.

@@ -13,33 +13,33 @@ use crate::source_problem::SourceProblem;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
-/// Findings of one rule that are shown in full.
+/// Maximum number of findings of one rule that are printed in full.
 const MAX_CASE_FINDINGS: usize = 50;
 /// Fewer than for cases, since findings in tools are often alike.
 const MAX_TOOL_FINDINGS: usize = 10;
 
-/// Other tools that are named below the first with the same finding.
-const MAX_ALSO: usize = 10;
+/// Maximum number of other tools with the same finding, listed below the first.
+const MAX_OTHER_TOOLS: usize = 10;
 
-/// Other findings that are named.
-const MAX_NAMED: usize = 3;
+/// Maximum number of omitted findings that are listed by name.
+const MAX_OMITTED_NAMES: usize = 3;
 
 /// Findings of a rule beyond the limit.
 #[derive(Default)]
 struct OmittedFindings<'r> {
     count: usize,
-    named: Vec<&'r str>,
+    names: Vec<&'r str>,
     has_more: bool,
 }
 
 impl<'r> OmittedFindings<'r> {
     fn add(&mut self, name: &'r str) {
         self.count += 1;
-        if self.named.contains(&name) {
+        if self.names.contains(&name) {
             return;
         }
-        if self.named.len() < MAX_NAMED {
-            self.named.push(name);
+        if self.names.len() < MAX_OMITTED_NAMES {
+            self.names.push(name);
         } else {
             self.has_more = true;
         }
@@ -49,19 +49,19 @@ impl<'r> OmittedFindings<'r> {
 /// Renders the findings with their source, the number of findings that are left out, and the totals.
 pub fn check_text(report: &CheckReport, settings: ConsoleSettings) -> String {
     let mut out = String::new();
-    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
     for (issue, others) in group_tools(&report.issues) {
         let limit =
             if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
-        let shown = shown.entry(&issue.rule).or_default();
-        if *shown >= limit {
+        let count = counts.entry(&issue.rule).or_default();
+        if *count >= limit {
             let omitted = omitted.entry(&issue.rule).or_default();
             [issue].into_iter().chain(others).for_each(|issue| omitted.add(issue.subject().unwrap_or(&issue.file)));
             continue;
         }
-        *shown += 1;
-        let _ = writeln!(out, "{}\n{}", source_problem(issue).text(settings), also_line(&others, settings));
+        *count += 1;
+        let _ = writeln!(out, "{}\n{}", source_problem(issue).text(settings), other_tools_line(&others, settings));
     }
     let omitted = omitted_lines(&omitted, settings);
     let gap = if omitted.is_empty() { "" } else { "\n" };
@@ -69,7 +69,7 @@ pub fn check_text(report: &CheckReport, settings: ConsoleSettings) -> String {
     out
 }
 
-/// Groups findings that say the same of several tools: the first, and the others.
+/// Groups identical findings of several tools: the first, and the others.
 fn group_tools(issues: &[CheckIssue]) -> Vec<(&CheckIssue, Vec<&CheckIssue>)> {
     let mut groups: Vec<(&CheckIssue, Vec<&CheckIssue>)> = Vec::new();
     for issue in issues {
@@ -86,22 +86,22 @@ fn group_tools(issues: &[CheckIssue]) -> Vec<(&CheckIssue, Vec<&CheckIssue>)> {
     groups
 }
 
-/// Names the other tools of a group with their places.
-fn also_line(others: &[&CheckIssue], settings: ConsoleSettings) -> String {
+/// Lists the other tools of a group with their locations.
+fn other_tools_line(others: &[&CheckIssue], settings: ConsoleSettings) -> String {
     if others.is_empty() {
         return String::new();
     }
-    let place = |issue: &&CheckIssue| {
+    let label = |issue: &&CheckIssue| {
         let line = issue.line.map(|line| format!(":{line}")).unwrap_or_default();
         let tool = issue.tool.as_deref().unwrap_or_default();
         format!("{} ({}{line})", printable(tool), printable(&issue.file))
     };
-    let mut places: Vec<String> = others.iter().take(MAX_ALSO).map(place).collect();
-    if others.len() > MAX_ALSO {
-        places.push(format!("and {} more", others.len() - MAX_ALSO));
+    let mut labels: Vec<String> = others.iter().take(MAX_OTHER_TOOLS).map(label).collect();
+    if others.len() > MAX_OTHER_TOOLS {
+        labels.push(format!("and {} more", others.len() - MAX_OTHER_TOOLS));
     }
     let mut wrapped = String::new();
-    write_wrapped("  also: ", "    ", &places.join(", "), settings.columns, &mut wrapped);
+    write_wrapped("  also: ", "    ", &labels.join(", "), settings.columns, &mut wrapped);
     wrapped
 }
 
@@ -125,9 +125,9 @@ fn source_problem(issue: &CheckIssue) -> SourceProblem {
 fn omitted_lines(omitted: &BTreeMap<&str, OmittedFindings<'_>>, settings: ConsoleSettings) -> String {
     let ellipsis = settings.symbols.ellipsis;
     let line = |(rule, omitted): (&&str, &OmittedFindings<'_>)| {
-        let named: Vec<_> = omitted.named.iter().map(|name| printable(name)).collect();
+        let names: Vec<_> = omitted.names.iter().map(|name| printable(name)).collect();
         let rest = if omitted.has_more { format!(", {ellipsis}") } else { String::new() };
-        let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", omitted.count, named.join(", "));
+        let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", omitted.count, names.join(", "));
         let mut wrapped = String::new();
         write_wrapped("", "  ", &line, settings.columns, &mut wrapped);
         wrapped

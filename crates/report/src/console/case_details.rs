@@ -1,4 +1,4 @@
-//! What was asked, answered and called in a case, shown below it.
+//! The message, answer and calls of a case, printed below it.
 
 use std::fmt::Write as _;
 
@@ -32,27 +32,27 @@ impl Page {
             return;
         }
         let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
-        self.labelled("message", &case.message, &[], rows(MAX_MESSAGE_ROWS), out);
+        self.write_labelled("message", &case.message, &[], rows(MAX_MESSAGE_ROWS), out);
         if !has_answer {
             return;
         }
-        self.labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
+        self.write_labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
         let calls = &case.details.tool_calls;
-        let shown = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
+        let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
-            self.labelled_rows("calls", vec![Row { text: "none".to_owned(), carets: String::new() }], out);
+            self.write_rows("calls", vec![Row { text: "none".to_owned(), carets: String::new() }], out);
         }
-        for (index, call) in calls[..shown].iter().enumerate() {
+        for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
-            self.labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
+            self.write_labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
         }
-        if shown < calls.len() {
-            let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - shown);
-            self.labelled_rows("", vec![Row { text, carets: String::new() }], out);
+        if limit < calls.len() {
+            let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
+            self.write_rows("", vec![Row { text, carets: String::new() }], out);
         }
     }
 
-    fn labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {
+    fn write_labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {
         let ellipsis = self.settings.symbols.ellipsis;
         let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH).max(20);
         let Excerpt { mut rows, cut_before, cut_after } = excerpt(text, marks, columns, max_rows);
@@ -72,11 +72,11 @@ impl Page {
                 None => rows.push(cut()),
             }
         }
-        self.labelled_rows(label, rows, out);
+        self.write_rows(label, rows, out);
     }
 
     /// Writes rows of printable text behind a label.
-    fn labelled_rows(&self, label: &str, rows: Vec<Row>, out: &mut String) {
+    fn write_rows(&self, label: &str, rows: Vec<Row>, out: &mut String) {
         let palette = self.settings.palette;
         for (index, row) in rows.into_iter().enumerate() {
             let label = if index == 0 { label } else { "" };

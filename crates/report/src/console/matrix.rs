@@ -10,7 +10,7 @@ use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
-use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_text};
+use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_truncated};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -97,12 +97,12 @@ impl Page {
         let Some(trials) = cell.trials else {
             return (mark.to_owned(), paint);
         };
-        let shown = format!("{}/{}", trials.passed, trials.total());
+        let rate = format!("{}/{}", trials.passed, trials.total());
         // Errors and vacuous passes are not visible in the rate.
         match (trials.errored > 0, cell.vacuous) {
-            (true, _) => (format!("{shown} {}", self.settings.symbols.errored.trim_end()), paint),
-            (false, true) => (format!("{shown} {}", self.settings.symbols.warning.trim_end()), paint),
-            (false, false) => (shown, paint),
+            (true, _) => (format!("{rate} {}", self.settings.symbols.errored.trim_end()), paint),
+            (false, true) => (format!("{rate} {}", self.settings.symbols.warning.trim_end()), paint),
+            (false, false) => (rate, paint),
         }
     }
 
@@ -264,14 +264,14 @@ impl<'t> Table<'t> {
         let mut line = format!("  {}", pad(if is_long { "" } else { label }, self.label - 2));
         for ((text, paint), agent) in cells.zip(block.clone()) {
             let fill = " ".repeat(GAP + self.widths[agent].saturating_sub(width(&text)));
-            let shown = text.trim_end();
-            let rest = " ".repeat(text.len() - shown.len());
-            let _ = write!(line, "{fill}{}{rest}", self.page.paint(paint, shown));
+            let trimmed = text.trim_end();
+            let rest = " ".repeat(text.len() - trimmed.len());
+            let _ = write!(line, "{fill}{}{rest}", self.page.paint(paint, trimmed));
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
 
-    /// Shows why cases did not pass, by case and agent; with the results of the agents, also what they answered.
+    /// Prints the reasons of cases that did not pass, by case and agent; with the results of the agents, also their answers.
     fn reasons(&self, results: &[ResultsByCase<'_>], out: &mut String) {
         let page = self.page;
         let Symbols { ellipsis, .. } = page.settings.symbols;
@@ -286,7 +286,7 @@ impl<'t> Table<'t> {
                 is_first = false;
             }
             let title = page.clean(&format!("{}  {}", row.id, row.description));
-            let lines = wrap_text(title.trim_end(), page.settings.columns.saturating_sub(2).max(20), ellipsis);
+            let lines = wrap_truncated(title.trim_end(), page.settings.columns.saturating_sub(2).max(20), ellipsis);
             let _ = writeln!(out, "  {}", lines.join("\n  "));
             for (cell, reason, agents) in reasons {
                 let (mark, paint) = page.mark(cell);
@@ -296,7 +296,7 @@ impl<'t> Table<'t> {
                 let text = page.clean(&format!("{owner}: {prefix}{reason}"));
                 let indent = 5 + width(mark);
                 let available = page.settings.columns.saturating_sub(indent).max(20);
-                let lines = wrap_text(&text, available, ellipsis);
+                let lines = wrap_truncated(&text, available, ellipsis);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
                 for (agent, head) in agents.iter().zip(&heads) {

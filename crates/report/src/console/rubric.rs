@@ -7,7 +7,7 @@ use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricSc
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::duration::duration_text;
 use crate::style::Symbols;
-use crate::terminal_text::{pad, width, wrap, wrap_text};
+use crate::terminal_text::{pad, width, wrap, wrap_truncated};
 
 impl Page {
     /// Renders a finished rubric suite.
@@ -50,7 +50,7 @@ impl Page {
         let available =
             self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
         let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
-        let mut lines = wrap_text(text.trim_end(), available, ellipsis).into_iter();
+        let mut lines = wrap_truncated(text.trim_end(), available, ellipsis).into_iter();
         let line = self.layout.line.max(MIN_LINE_WIDTH);
         let columns = line.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available);
         let first = pad(&lines.next().unwrap_or_default(), columns);
@@ -134,14 +134,14 @@ fn score_text(score: &RubricScore) -> String {
 /// Formats a share in percent; only exact values are shown as 0% or 100%.
 pub(crate) fn percent(share: f64) -> String {
     let rounded = (share * 100.0).round();
-    let shown = if share > 0.0 && rounded < 1.0 {
+    let clamped = if share > 0.0 && rounded < 1.0 {
         1.0
     } else if share < 1.0 && rounded > 99.0 {
         99.0
     } else {
         rounded
     };
-    format!("{shown:.0}%")
+    format!("{clamped:.0}%")
 }
 
 #[cfg(test)]

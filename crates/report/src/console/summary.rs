@@ -1,4 +1,4 @@
-//! The end of a run: what did not pass, with regressions first.
+//! The cases that did not pass, printed at the end of a run with regressions first.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -14,16 +14,16 @@ use crate::terminal_text::{width, wrap};
 /// Maximum number of cases or groups of cases that are listed.
 const MAX_LISTED: usize = 50;
 
-/// Maximum length of a reason, in characters; it stands in full below its case.
+/// Maximum length of a reason, in characters; it is printed in full below its case.
 const MAX_REASON_CHARS: usize = 300;
 
 /// The cases that did not pass so far.
 #[derive(Default)]
-pub(super) struct NotPassed {
-    cases: Vec<Listed>,
+pub(super) struct FailureSummary {
+    cases: Vec<FailureEntry>,
 }
 
-struct Listed {
+struct FailureEntry {
     suite: usize,
     index: usize,
     id: String,
@@ -33,14 +33,14 @@ struct Listed {
     is_regression: bool,
 }
 
-impl NotPassed {
+impl FailureSummary {
     pub(super) fn add(&mut self, suite: usize, index: usize, case: &CaseResult, header: &SuiteHeader) {
         if case.outcome == Outcome::Passed {
             return;
         }
         let reason = case_reasons(case, header).into_iter().next().map(|(reason, _)| reason).unwrap_or_default();
         let line = header.lines.get(index).map(|line| format!(":{line}")).unwrap_or_default();
-        self.cases.push(Listed {
+        self.cases.push(FailureEntry {
             suite,
             index,
             id: case.id.clone(),
@@ -59,10 +59,10 @@ impl NotPassed {
     }
 
     /// Returns the cases in order, each with the number of further ones that errored for the same reason.
-    fn groups(mut self) -> Vec<(Listed, usize)> {
+    fn groups(mut self) -> Vec<(FailureEntry, usize)> {
         // Cases finish in any order.
         self.cases.sort_by_key(|case| (!case.is_regression, case.outcome == Outcome::Errored, case.suite, case.index));
-        let mut groups: Vec<(Listed, usize)> = Vec::new();
+        let mut groups: Vec<(FailureEntry, usize)> = Vec::new();
         let mut errors: HashMap<String, usize> = HashMap::new();
         for case in self.cases {
             if case.outcome == Outcome::Errored {
@@ -79,8 +79,8 @@ impl NotPassed {
 }
 
 impl Page {
-    /// Lists what did not pass.
-    pub(super) fn not_passed(&self, cases: NotPassed, out: &mut String) {
+    /// Lists the cases that did not pass.
+    pub(super) fn failure_summary(&self, cases: FailureSummary, out: &mut String) {
         let (symbols, palette) = (self.settings.symbols, self.settings.palette);
         let groups = cases.groups();
         if groups.is_empty() || self.has_annotations {
@@ -113,7 +113,7 @@ impl Page {
         out.push('\n');
     }
 
-    /// Shows which agents are down.
+    /// Prints the agents that are unreachable.
     pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
         for text in totals.unreachable.iter().filter_map(unreachable_text) {
             let mark = self.settings.symbols.errored.trim_end();

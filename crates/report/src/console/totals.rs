@@ -44,8 +44,9 @@ impl Page {
         let widest = gates.iter().map(|result| result.gate.name().len()).max().unwrap_or(0);
         for (index, result) in gates.iter().enumerate() {
             if index == 0 || gates[index - 1].agent != result.agent {
-                let of = result.agent.as_ref().map(|agent| format!(" of {}", self.clean(agent))).unwrap_or_default();
-                let _ = writeln!(out, "{}", palette.bold(format_args!("gates{of}:")));
+                let suffix =
+                    result.agent.as_ref().map(|agent| format!(" of {}", self.clean(agent))).unwrap_or_default();
+                let _ = writeln!(out, "{}", palette.bold(format_args!("gates{suffix}:")));
             }
             let mark = match result.held {
                 Some(true) => palette.success(symbols.passed),

@@ -184,12 +184,12 @@ struct Bar {
 }
 
 impl Bar {
-    fn of(count: usize, wanted: usize) -> Self {
-        if (count, wanted) == (0, 0) {
+    fn of(count: usize, target: usize) -> Self {
+        if (count, target) == (0, 0) {
             return Self { text: "–".to_owned(), percent: 0, fill: "partial" };
         }
-        let percent = (100 * count).checked_div(wanted).unwrap_or(100).min(100);
-        Self { text: format!("{count}/{wanted}"), percent, fill: if percent == 100 { "whole" } else { "partial" } }
+        let percent = (100 * count).checked_div(target).unwrap_or(100).min(100);
+        Self { text: format!("{count}/{target}"), percent, fill: if percent == 100 { "whole" } else { "partial" } }
     }
 
     fn of_amount(Amount { count, wanted }: Amount) -> Self {
@@ -255,8 +255,9 @@ struct SpreadView {
 impl SpreadView {
     fn of(spread: DifficultySpread) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is between 0 and 1")]
-        let whole = |share: f64| (share * 100.0).round() as u32;
-        let (first, start_of_third) = (whole(spread.straightforward), whole(spread.straightforward + spread.ambiguous));
+        let percent = |share: f64| (share * 100.0).round() as u32;
+        let (first, start_of_third) =
+            (percent(spread.straightforward), percent(spread.straightforward + spread.ambiguous));
         let (second, third) = (start_of_third - first, 100_u32.saturating_sub(start_of_third));
         Self { text: format!("{first}·{second}·{third} %"), first, second, start_of_third, third }
     }
@@ -295,16 +296,16 @@ struct CellView {
 impl ConfusionView {
     fn of(matrix: &ConfusionMatrix) -> Self {
         let tools = matrix.tools();
-        let shown = &tools[..tools.len().min(MAX_COLUMNS)];
+        let columns = &tools[..tools.len().min(MAX_COLUMNS)];
         let pairs: HashMap<(&str, &str), &ConfusedPair> =
             matrix.worst.iter().map(|pair| ((pair.expected.as_str(), pair.called.as_str()), pair)).collect();
         // Tools that were never expected have no row, tools that were never called no column.
         let has_count = |expected: &str, called: &str| {
             pairs.contains_key(&(expected, called)) || expected == called && matrix.count(expected, called) > 0
         };
-        let expected = shown.iter().filter(|expected| shown.iter().any(|called| has_count(expected, called)));
+        let expected = columns.iter().filter(|expected| columns.iter().any(|called| has_count(expected, called)));
         let called: Vec<&&str> =
-            shown.iter().filter(|called| shown.iter().any(|expected| has_count(expected, called))).collect();
+            columns.iter().filter(|called| columns.iter().any(|expected| has_count(expected, called))).collect();
         let row = |expected: &&str| RowView {
             name: Name::of_tool(expected, MAX_NAME_WIDTH),
             cells: called.iter().map(|called| cell(matrix, expected, called, &pairs)).collect(),
@@ -318,7 +319,7 @@ impl ConfusionView {
             more_pairs: matrix.worst.len().saturating_sub(MAX_PAIRS),
             heads: called.iter().map(|tool| Name::of_tool(tool, MAX_HEAD_WIDTH)).collect(),
             rows: expected.map(row).collect(),
-            more_tools: tools.len() - shown.len(),
+            more_tools: tools.len() - columns.len(),
         }
     }
 }

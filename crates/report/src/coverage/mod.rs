@@ -166,14 +166,15 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
         Requirement::Overlaps => {
             let uncovered = coverage.overlaps.iter().filter(|overlap| overlap.covered_by.is_empty());
             let lines: Vec<String> = uncovered
-                .map(|overlap| overlap.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>().join(" / "))
+                .map(|overlap| overlap.tools.iter().map(|tool| shorten_name(tool)).collect::<Vec<_>>().join(" / "))
                 .collect();
             let title = format!("{} no ambiguous case", counted(lines.len(), "overlap has", "overlaps have"));
             (title, "write one whose toolsAcceptable names both tools", lines)
         }
         Requirement::Clusters => {
             let uncovered = coverage.clusters.iter().filter(|cluster| cluster.covered_by.is_empty());
-            let tools = uncovered.map(|cluster| cluster.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>());
+            let tools =
+                uncovered.map(|cluster| cluster.tools.iter().map(|tool| shorten_name(tool)).collect::<Vec<_>>());
             let lines: Vec<String> = tools.map(|tools| tools.join(", ")).collect();
             let title = format!("{} no case with all tools", counted(lines.len(), "cluster has", "clusters have"));
             (title, "write a labeled case with all its tools in one set", lines)
@@ -193,7 +194,7 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
 fn unknown_freshness(coverage: &Coverage) -> Section {
     let files = coverage.doubtful_files.iter();
     let lines: Vec<String> =
-        files.map(|file| format!("{}: {}", file.file, file.doubt.sentence(&clipped(&file.tool)))).collect();
+        files.map(|file| format!("{}: {}", file.file, file.doubt.sentence(&shorten_name(&file.tool)))).collect();
     let can_be_fixed = coverage.doubtful_files.iter().any(|file| file.doubt.is_fixable_by_author());
     Section {
         state: state(coverage, Requirement::Fresh, false),
@@ -209,13 +210,14 @@ fn unknown_freshness(coverage: &Coverage) -> Section {
 }
 
 fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
-    let near =
+    let suggestion =
         |name: &Option<String>| name.as_ref().map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
     let files = coverage.unknown_files.iter();
-    let files = files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, near(&file.nearest)));
+    let files =
+        files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, suggestion(&file.nearest)));
     let cases = coverage.unknown_tools.iter();
     let cases =
-        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, near(&case.nearest)));
+        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, suggestion(&case.nearest)));
     let lines: Vec<String> = files.chain(cases).collect();
     let count = counted(lines.len(), "mention", "mentions");
     if coverage.registry.complete {
@@ -275,7 +277,7 @@ fn left_out(left_out: &ExcludedCounts) -> Vec<String> {
 }
 
 /// Truncates a name in a list.
-fn clipped(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     truncate_middle(&printable(name), MAX_NAME_WIDTH, "...").into_owned()
 }
 

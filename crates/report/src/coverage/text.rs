@@ -112,10 +112,10 @@ impl Page<'_> {
         }
     }
 
-    fn more(&self, count: usize, shown: usize, out: &mut String) {
-        if count > shown {
+    fn more(&self, count: usize, printed: usize, out: &mut String) {
+        if count > printed {
             let ellipsis = self.settings.symbols.ellipsis;
-            let _ = writeln!(out, "    {ellipsis} and {} more (pass --format json to list all)", count - shown);
+            let _ = writeln!(out, "    {ellipsis} and {} more (pass --format json to list all)", count - printed);
         }
     }
 
@@ -178,7 +178,7 @@ impl Page<'_> {
 
     /// Lists confused pairs, worst first.
     fn pairs(&self, matrix: &ConfusionMatrix, out: &mut String) {
-        let shown = &matrix.worst[..matrix.worst.len().min(MAX_PAIRS)];
+        let pairs = &matrix.worst[..matrix.worst.len().min(MAX_PAIRS)];
         let names = |name: &str| self.clean(tool_label(name));
         let arrow = self.settings.symbols.arrow;
         let has_map = self.coverage.overlap_map_version.is_some();
@@ -186,7 +186,7 @@ impl Page<'_> {
         let fixed = 2 + 1 + width(arrow) + 1 + GAP + 5 + GAP + 4 + note.len();
         let available = (self.settings.columns.saturating_sub(fixed) / 2).max(MIN_NAME_WIDTH);
         let widest = |name: fn(&karat_tools::coverage::ConfusedPair) -> &str, title: &str| {
-            let all = shown.iter().map(|pair| width(&names(name(pair))));
+            let all = pairs.iter().map(|pair| width(&names(name(pair))));
             all.chain([width(title)]).max().unwrap_or_default().min(available)
         };
         let expected = widest(|pair| &pair.expected, "expected");
@@ -202,7 +202,7 @@ impl Page<'_> {
             ))
         );
         let ellipsis = self.settings.symbols.ellipsis;
-        for pair in shown {
+        for pair in pairs {
             let cell =
                 |name: &str, available: usize| pad(&truncate_middle(&names(name), available, ellipsis), available);
             let rate = percent(pair.rate);

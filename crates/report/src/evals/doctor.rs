@@ -26,7 +26,7 @@ pub fn guest_text(guest: &GuestReport) -> String {
 }
 
 /// Renders the limits and the isolation.
-pub fn loaded_text(load_ms: u64, limits: LimitsReport) -> String {
+pub fn limits_text(load_ms: u64, limits: LimitsReport) -> String {
     let LimitsReport { time_ms, memory_mb, output_kb } = limits;
     row("", &format!("loaded in {}", duration_text(load_ms)))
         + &row("limits", &format!("{time_ms} ms and {memory_mb} MB per trace, {output_kb} KB of output"))
@@ -78,12 +78,9 @@ mod tests {
             elapsed_ms: 7,
         };
         let failed = guarantee(Some(format!("internal: {}", "x".repeat(100))));
-        let shown = guarantee_text(&failed, console);
-        assert!(
-            shown.starts_with("  FAIL time: a loop ") && shown.contains("7 ms  FAILED\n    -> internal:"),
-            "{shown}"
-        );
-        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+        let text = guarantee_text(&failed, console);
+        assert!(text.starts_with("  FAIL time: a loop ") && text.contains("7 ms  FAILED\n    -> internal:"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 
         let all = [failed, guarantee(None)];
         assert_eq!(guarantees_text(&all, palette), "2 checks, 1 failed: do not run untrusted code\n");

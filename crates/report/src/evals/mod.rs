@@ -9,7 +9,7 @@ mod stored_run;
 mod test;
 
 pub use batch::{ArrowSink, RowSink};
-pub use doctor::{guarantee_text, guarantees_text, guest_text, loaded_text};
+pub use doctor::{guarantee_text, guarantees_text, guest_text, limits_text};
 pub use rows::{ExecutionRows, RowLayout};
 pub use run::eval_run_text;
 pub use stored::{eval_details_text, eval_history_text, eval_list_text, evals_added_text};

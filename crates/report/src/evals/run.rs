@@ -7,7 +7,7 @@ use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::{duration_text, precise_duration_text};
-use crate::terminal_text::{printable, width, wrap_text};
+use crate::terminal_text::{printable, width, wrap_truncated};
 use crate::tools::counted;
 
 /// Width of counts.
@@ -65,7 +65,7 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
         let location = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let lines = wrap_text(&format!("{text}{location}"), available, ellipsis);
+        let lines = wrap_truncated(&format!("{text}{location}"), available, ellipsis);
         let lines = lines.join(&format!("\n  {:COUNT_WIDTH$}  ", ""));
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {lines}", group.count);
         let traces = trace_list(group, available, ellipsis);

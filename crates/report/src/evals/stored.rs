@@ -47,7 +47,7 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
     for eval in &list.evals {
         let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
         let mut name = printable(&eval.eval_id);
-        // Never truncated, so that it can be copied.
+        // Not truncated, so that it can be copied.
         if width(&name) > available {
             let _ = writeln!(out, "{name}");
             name = "".into();
@@ -65,15 +65,15 @@ pub fn eval_details_text(eval: &EvalDetails, settings: ConsoleSettings) -> Strin
     let version = &eval.version;
     let title = format!("{} version {} of {}", printable(&version.eval_id), version.version, eval.newest_version);
     let mut out = format!("{}\n", settings.palette.bold(title));
-    labelled("added", &format!("{} UTC", version.created_at.strftime(TIME_FORMAT)), settings, &mut out);
+    write_labelled("added", &format!("{} UTC", version.created_at.strftime(TIME_FORMAT)), settings, &mut out);
     if let Some(note) = &version.note {
-        labelled("note", &printable(note), settings, &mut out);
+        write_labelled("note", &printable(note), settings, &mut out);
     }
-    labelled("code", &printable(&version.code_hash), settings, &mut out);
-    labelled("python", &printable(&version.guest_hash), settings, &mut out);
+    write_labelled("code", &printable(&version.code_hash), settings, &mut out);
+    write_labelled("python", &printable(&version.guest_hash), settings, &mut out);
     for (index, counts) in eval.verdicts.iter().rev().enumerate() {
         let label = if index == 0 { "verdicts" } else { "" };
-        labelled(label, &format!("version {}: {}", counts.version, verdict_counts(counts)), settings, &mut out);
+        write_labelled(label, &format!("version {}: {}", counts.version, verdict_counts(counts)), settings, &mut out);
     }
     let _ = writeln!(out, "\n{}", mask_control_chars(version.code.trim_end()));
     out
@@ -97,7 +97,7 @@ pub fn eval_history_text(history: &EvalHistory, settings: ConsoleSettings) -> St
     out
 }
 
-fn labelled(label: &str, text: &str, settings: ConsoleSettings, out: &mut String) {
+fn write_labelled(label: &str, text: &str, settings: ConsoleSettings, out: &mut String) {
     for (index, line) in wrap(text, settings.columns.saturating_sub(12).max(20)).iter().enumerate() {
         let _ = writeln!(out, "  {:<8}  {line}", if index == 0 { label } else { "" });
     }

@@ -6,7 +6,7 @@ use karat_core::result::Outcome;
 use karat_evals::function_test::{EvalTestReport, TestedCase, TestedFunction};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate, width, wrap, wrap_text};
+use crate::terminal_text::{printable, truncate, width, wrap, wrap_truncated};
 use crate::tools::counted;
 
 /// Maximum number of lines of an error.
@@ -77,7 +77,7 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
-            for (index, line) in wrap_text(&actual, available.saturating_sub(9), ellipsis).iter().enumerate() {
+            for (index, line) in wrap_truncated(&actual, available.saturating_sub(9), ellipsis).iter().enumerate() {
                 let label = if index == 0 { "actual" } else { "" };
                 let _ = writeln!(out, "    {label:<8} {}", palette.failure(line));
             }
@@ -88,7 +88,7 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
         }
     }
     for line in case.error.iter().flat_map(|error| error.lines()).take(MAX_ERROR_LINES) {
-        let lines = wrap_text(&printable(line), available.saturating_sub(2), ellipsis);
+        let lines = wrap_truncated(&printable(line), available.saturating_sub(2), ellipsis);
         let _ = writeln!(out, "      {}", lines.join("\n      "));
     }
 }

@@ -137,8 +137,9 @@ impl Writer {
     /// Writes a draft on few lines.
     fn brief(&self, draft: &DraftView<'_>, with_expectations: bool, out: &mut String) {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
-        let count =
-            |level: Level| draft.findings.iter().chain(&draft.evidence).filter(|found| found.level == level).count();
+        let count = |level: Level| {
+            draft.findings.iter().chain(&draft.evidence).filter(|finding| finding.level == level).count()
+        };
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let _ = write!(out, "{}", self.title(draft));
         if draft.state != DraftState::Dropped {
@@ -151,7 +152,7 @@ impl Writer {
         }
         out.push('\n');
         let Some(case) = draft.case.as_ref().filter(|_| draft.state != DraftState::Dropped) else { return };
-        let mut lines = vec![self.quoted(&case.input.message)];
+        let mut lines = vec![self.quote(&case.input.message)];
         if with_expectations {
             let expectations = expectation_lines(case, symbols).into_iter();
             let expectations = expectations.map(|(label, text)| format!("{} {text}", label.trim()));
@@ -171,12 +172,12 @@ impl Writer {
         if draft.state == DraftState::Dropped {
             return;
         }
-        self.labelled("tests", &draft.purpose, out);
+        self.write_labelled("tests", &draft.purpose, out);
         match (&draft.case, draft.raw) {
             (Some(case), _) => {
-                self.labelled("message", &self.quoted(&case.input.message), out);
+                self.write_labelled("message", &self.quote(&case.input.message), out);
                 for (label, text) in expectation_lines(case, symbols) {
-                    self.labelled(label, &text, out);
+                    self.write_labelled(label, &text, out);
                 }
             }
             (None, Some(raw)) => self.raw(raw, out),
@@ -188,11 +189,11 @@ impl Writer {
         let _ = writeln!(out, "{}{}", " ".repeat(INDENT), palette.dim(printable(&draft.origin)));
     }
 
-    fn quoted(&self, message: &str) -> String {
+    fn quote(&self, message: &str) -> String {
         if self.settings.symbols.ascii { format!("\"{message}\"") } else { format!("\u{201c}{message}\u{201d}") }
     }
 
-    fn labelled(&self, label: &str, text: &str, out: &mut String) {
+    fn write_labelled(&self, label: &str, text: &str, out: &mut String) {
         let label = pad(label, LABEL_WIDTH);
         let indent = " ".repeat(INDENT);
         let available = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);

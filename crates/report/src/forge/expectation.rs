@@ -35,13 +35,13 @@ pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static 
         lines.push(("with", param_text(param)));
     }
     if let Some(texts) = expect.response_contains.as_ref().filter(|texts| !texts.is_empty()) {
-        lines.push(("contains", quoted(texts)));
+        lines.push(("contains", quote_all(texts)));
     }
     for group in expect.response_contains_any.iter().flatten() {
         lines.push(("any of", group.join(" | ")));
     }
     if let Some(texts) = expect.response_not_contains.as_ref().filter(|texts| !texts.is_empty()) {
-        lines.push(("excludes", quoted(texts)));
+        lines.push(("excludes", quote_all(texts)));
     }
     if let Some(stubs) = &case.stubs {
         let names: Vec<&str> = stubs.keys().map(String::as_str).collect();
@@ -87,7 +87,7 @@ fn param_text(param: &ParamAssertion) -> String {
     format!("{}.{}{} {word}{value}{tolerance}{optional}", param.tool, param.param_name, param.path)
 }
 
-fn quoted(texts: &[String]) -> String {
+fn quote_all(texts: &[String]) -> String {
     texts.iter().map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
 }
 

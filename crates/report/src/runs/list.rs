@@ -2,7 +2,7 @@
 
 use karat_core::result::{RunList, RunSummary};
 
-use super::started;
+use super::format_start;
 use crate::console::ConsoleSettings;
 use crate::table::Table;
 use crate::terminal_text::{printable, truncate_middle};
@@ -10,7 +10,7 @@ use crate::terminal_text::{printable, truncate_middle};
 const TITLES: [&str; 9] =
     ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
 
-/// Minimum width of the agent.
+/// Minimum width of the agent column.
 const MIN_AGENT_WIDTH: usize = 12;
 
 /// Renders a list of runs. `ids` are the shortened ids, in list order.
@@ -33,7 +33,7 @@ fn row(run: &RunSummary, id: &str) -> [String; 9] {
     let has_verdicts = run.suites > 0;
     [
         printable(id).into_owned(),
-        started(&run.timestamp),
+        format_start(&run.timestamp),
         if has_verdicts { format!("{}/{}", run.passed, run.cases) } else { String::new() },
         if has_verdicts { run.failed.to_string() } else { String::new() },
         non_zero(run.errored),

@@ -5,17 +5,17 @@ use karat_core::result::{AssertionReport, Outcome, SavedCase, SavedRun, SavedSui
 use karat_core::trace::ToolCall;
 use serde_json::Value;
 
-use super::started;
+use super::format_start;
 use crate::console::ConsoleSettings;
 use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
 use crate::traces::{Canvas, Length, json_text};
 
-/// Renders a run, or what was selected of it.
+/// Renders a run, or the selected cases of it.
 pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
     let mut page = Page { canvas: Canvas::new(settings, Length::Full) };
     let title = format!("run {}", settings.palette.bold(printable(&run.run_id)));
-    let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", started(&run.timestamp)) };
+    let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", format_start(&run.timestamp)) };
     page.canvas.line(&format!("{title}{when}"));
     for suite in &run.suites {
         page.suite(suite);
@@ -27,8 +27,8 @@ pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
     page.canvas.out
 }
 
-/// The limit of lines, which does not apply to full texts.
-const ALL_LINES: usize = usize::MAX;
+/// No limit on lines: everything is printed in full.
+const NO_LINE_LIMIT: usize = usize::MAX;
 
 struct Page {
     canvas: Canvas,
@@ -41,11 +41,11 @@ impl Page {
         let tool = printable(&suite.tool_name);
         self.canvas.rule(&format!("{tool} {} {} evals", settings.symbols.dash, suite.tier));
         if let Some(agent) = &suite.agent {
-            self.canvas.text(agent, "agent  ", 7, ALL_LINES);
+            self.canvas.text(agent, "agent  ", 7, NO_LINE_LIMIT);
         }
         if !suite.eval_file.is_empty() {
             let changed = if suite.eval_file_changed { " (changed since this run)" } else { "" };
-            self.canvas.text(&format!("{}{changed}", suite.eval_file), "file   ", 7, ALL_LINES);
+            self.canvas.text(&format!("{}{changed}", suite.eval_file), "file   ", 7, NO_LINE_LIMIT);
         }
         for case in &suite.cases {
             self.case(case);
@@ -61,10 +61,10 @@ impl Page {
         let mark = self.mark(None);
         self.canvas.line(&format!("{mark} {}", palette.bold(printable(&case.id))));
         if !case.description.is_empty() {
-            self.canvas.text(&case.description, "  ", 2, ALL_LINES);
+            self.canvas.text(&case.description, "  ", 2, NO_LINE_LIMIT);
         }
         self.title("skipped");
-        self.canvas.text(&case.reason, "    ", 4, ALL_LINES);
+        self.canvas.text(&case.reason, "    ", 4, NO_LINE_LIMIT);
     }
 
     fn case(&mut self, case: &SavedCase) {
@@ -74,12 +74,12 @@ impl Page {
         let regression = if case.regression { palette.alert("  regression") } else { String::new() };
         self.canvas.line(&format!("{mark} {}{regression}", palette.bold(printable(&case.id))));
         if !case.description.is_empty() {
-            self.canvas.text(&case.description, "  ", 2, ALL_LINES);
+            self.canvas.text(&case.description, "  ", 2, NO_LINE_LIMIT);
         }
         self.title("message");
         match &case.message {
-            Some(message) => self.canvas.text(message, "    ", 4, ALL_LINES),
-            None => self.note("not known: the result does not have it, and the eval file changed"),
+            Some(message) => self.canvas.text(message, "    ", 4, NO_LINE_LIMIT),
+            None => self.note("unknown: not in the result, and the eval file has changed"),
         }
         let count = case.trials.len();
         for (index, trial) in case.trials.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Page {
         let elapsed = duration_text(trial.duration_ms);
         self.title(&format!("answer after {elapsed}"));
         match trial.response.as_deref() {
-            Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, ALL_LINES),
+            Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, NO_LINE_LIMIT),
             Some(_) if trial.outcome != Some(Outcome::Errored) => self.note("empty"),
             _ => self.note("none"),
         }
@@ -107,8 +107,8 @@ impl Page {
             trial.assertions.iter().flat_map(|line| &line.messages).any(|message| error.contains(message.as_str()))
         };
         if let Some(error) = trial.error.as_ref().filter(|error| !is_shown(error)) {
-            self.title(if trial.outcome == Some(Outcome::Errored) { "error" } else { "why it failed" });
-            self.canvas.text(error, "    ", 4, ALL_LINES);
+            self.title(if trial.outcome == Some(Outcome::Errored) { "error" } else { "failure" });
+            self.canvas.text(error, "    ", 4, NO_LINE_LIMIT);
         }
         if !trial.assertions.is_empty() {
             self.title("assertions");
@@ -116,12 +116,12 @@ impl Page {
         }
         if !trial.skipped_tokens.is_empty() {
             self.title("tokens without a value");
-            self.canvas.text(&trial.skipped_tokens.join(", "), "    ", 4, ALL_LINES);
+            self.canvas.text(&trial.skipped_tokens.join(", "), "    ", 4, NO_LINE_LIMIT);
         }
         for warning in trial.warnings.iter().cloned().chain(trial.near_misses.iter().map(NearMiss::message)) {
             let symbol = self.canvas.settings.symbols.warning;
             let before = format!("  {} ", self.canvas.settings.palette.warning(symbol));
-            self.canvas.text(&warning, &before, 3 + width(symbol), ALL_LINES);
+            self.canvas.text(&warning, &before, 3 + width(symbol), NO_LINE_LIMIT);
         }
     }
 
@@ -133,16 +133,16 @@ impl Page {
         };
         let line = format!("{}({arguments})", call.name);
         let indent = 5 + width(settings.symbols.arrow);
-        self.canvas.text(&line, &format!("    {} ", settings.symbols.arrow), indent, ALL_LINES);
+        self.canvas.text(&line, &format!("    {} ", settings.symbols.arrow), indent, NO_LINE_LIMIT);
         let before = " ".repeat(indent);
         if let Some(result) = &call.result {
-            self.canvas.text(&json_text(result), &format!("{before}= "), indent + 2, ALL_LINES);
+            self.canvas.text(&json_text(result), &format!("{before}= "), indent + 2, NO_LINE_LIMIT);
         }
         let error = call.error.as_deref().or((call.success == Some(false)).then_some("the call failed"));
         if let Some(error) = error {
             let sign = settings.symbols.failed;
             let before = format!("{before}{} ", settings.palette.failure(sign));
-            self.canvas.text(error, &before, indent + width(sign) + 1, ALL_LINES);
+            self.canvas.text(error, &before, indent + width(sign) + 1, NO_LINE_LIMIT);
         }
     }
 
@@ -159,10 +159,10 @@ impl Page {
         let before = format!("    {mark} ");
         let indent = 5 + width(symbol);
         if line.messages.is_empty() {
-            self.canvas.text(&format!("{}{note}", line.assertion), &before, indent, ALL_LINES);
+            self.canvas.text(&format!("{}{note}", line.assertion), &before, indent, NO_LINE_LIMIT);
         }
         for message in &line.messages {
-            self.canvas.text(message, &before, indent, ALL_LINES);
+            self.canvas.text(message, &before, indent, NO_LINE_LIMIT);
         }
     }
 

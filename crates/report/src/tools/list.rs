@@ -128,18 +128,18 @@ impl Table {
     fn new(list: &ToolList, settings: ConsoleSettings, screen: Option<usize>) -> Self {
         let tools = &list.tools;
         let dash = settings.symbols.dash;
-        let shown = |tool: &ToolEntry, field, value: Option<String>| match value {
+        let cell = |tool: &ToolEntry, field, value: Option<String>| match value {
             _ if tool.is_unknown(field) => UNKNOWN.to_owned(),
             Some(value) => value,
             None => dash.to_owned(),
         };
         let tokens = |tool: &ToolEntry| {
-            shown(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
+            cell(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
         };
         let names = Column::new("NAME", Fit::Full, tools, |tool| tool.name.clone());
         let mut columns = vec![Column { width: names.width.min(MAX_NAMES_WIDTH), ..names }];
         if tools.iter().any(|tool| tool.version.is_some() || tool.is_unknown(ToolField::Version)) {
-            let version = |tool: &ToolEntry| shown(tool, ToolField::Version, tool.version.clone());
+            let version = |tool: &ToolEntry| cell(tool, ToolField::Version, tool.version.clone());
             columns.push(Column::new("VERSION", Fit::TruncateEnd, tools, version));
         }
         if tools.iter().any(|tool| tool.status.is_some()) {
@@ -147,8 +147,8 @@ impl Table {
             columns.push(Column::new("STATUS", Fit::TruncateEnd, tools, status));
         }
         if settings.verbosity == Verbosity::Full {
-            let hash = |tool: &ToolEntry| shown(tool, ToolField::Description, tool.description_hash.clone());
-            let schema = |tool: &ToolEntry| shown(tool, ToolField::InputSchema, tool.schema_hash.clone());
+            let hash = |tool: &ToolEntry| cell(tool, ToolField::Description, tool.description_hash.clone());
+            let schema = |tool: &ToolEntry| cell(tool, ToolField::InputSchema, tool.schema_hash.clone());
             columns.push(Column::new("HASH", Fit::TruncateEnd, tools, hash));
             columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
         }
@@ -160,7 +160,7 @@ impl Table {
         }
         let description = |tool: &ToolEntry| {
             let start = |text: &String| description_start(text, settings.symbols.ellipsis);
-            shown(tool, ToolField::Description, tool.description.as_ref().map(start))
+            cell(tool, ToolField::Description, tool.description.as_ref().map(start))
         };
         columns.push(Column::new("DESCRIPTION", Fit::TruncateEnd, tools, description));
         let mut table = Self { settings, rows: tools.len(), columns };
@@ -339,10 +339,10 @@ mod tests {
         let text = "Cancels an order\nthat has not shipped. Use when the user changes their mind.".to_owned();
         let tool = Tool { name: "t".to_owned(), description: Some(text).into(), ..Tool::default() };
         let list = list([tool]);
-        let shown = tool_list_text(&list, settings(80), None);
-        assert!(shown.contains("  Cancels an order that has not shipped.\n"), "{shown}");
+        let table = tool_list_text(&list, settings(80), None);
+        assert!(table.contains("  Cancels an order that has not shipped.\n"), "{table}");
         let hash = list.tools[0].description_hash.as_deref().expect("a hash");
-        assert!(!shown.contains(hash), "{shown}");
+        assert!(!table.contains(hash), "{table}");
         let full = ConsoleSettings { verbosity: Verbosity::Full, ..settings(80) };
         assert!(tool_list_text(&list, full, None).contains(hash));
     }

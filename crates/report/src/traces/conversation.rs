@@ -31,15 +31,15 @@ pub(crate) fn conversation_text(document: &TraceDocument, length: Length, settin
 pub(super) fn draw(document: &TraceDocument, canvas: &mut Canvas) {
     let steps = document.steps();
     let all = steps.len();
-    let mut shown = ShownResults::default();
+    let mut printed = PrintedResults::default();
     for (index, step) in steps.enumerate() {
         if index > 0 {
             canvas.line("");
         }
         canvas.rule(&title(step, index + 1, all));
-        draw_input(step, &shown, canvas);
+        draw_input(step, &printed, canvas);
         draw_output(step, canvas);
-        shown.add_step(step);
+        printed.add_step(step);
         if let Some(error) = step.error() {
             draw_error(&json_text(error), 0, canvas);
         }
@@ -50,14 +50,14 @@ pub(super) fn draw(document: &TraceDocument, canvas: &mut Canvas) {
     }
 }
 
-/// The calls that were shown with their results, so that tool messages do not repeat them.
+/// The calls that were printed with their results, so that tool messages do not repeat them.
 #[derive(Default)]
-struct ShownResults {
+struct PrintedResults {
     ids: BTreeSet<String>,
     results: BTreeSet<String>,
 }
 
-impl ShownResults {
+impl PrintedResults {
     fn add_step(&mut self, step: StepView<'_>) {
         for call in step.calls() {
             let (result, error) = (result_of(call), call.error());
@@ -103,12 +103,12 @@ fn step_duration(step: StepView<'_>) -> Option<String> {
     (!elapsed.is_negative()).then(|| rounded_duration_text(elapsed.as_secs_f64() * 1000.0))
 }
 
-fn draw_input(step: StepView<'_>, shown: &ShownResults, canvas: &mut Canvas) {
+fn draw_input(step: StepView<'_>, printed: &PrintedResults, canvas: &mut Canvas) {
     let messages = step.messages();
     if messages.len() > 0 {
         for message in messages {
             let role = message.role().unwrap_or("message");
-            if role != "tool" || !shown.contains(message) {
+            if role != "tool" || !printed.contains(message) {
                 draw_message(role, message, canvas);
             }
         }

@@ -4,7 +4,7 @@ use karat_core::rating::Rating;
 use karat_core::stored::TraceListItem;
 use karat_evals::traces::TraceList;
 
-use super::minute;
+use super::format_minute;
 use crate::console::ConsoleSettings;
 use crate::table::Table;
 use crate::terminal_text::{printable, truncate};
@@ -21,9 +21,9 @@ const TITLES: [&str; 6] = ["trace", "started", "steps", "calls", "errors", "rati
 
 /// Renders a list of traces. `ids` are the shortened ids, in list order.
 pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettings) -> String {
-    let rows: Vec<[String; 6]> = list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id)).collect();
+    let rows: Vec<[String; 6]> = list.traces.iter().zip(ids).map(|(item, id)| row(item, id)).collect();
     let mut table = Table::new(TITLES, 2, &rows);
-    // Long ids take the place of numbers: an id is never cut, and the message tells traces apart.
+    // Drop columns of numbers for long ids: ids are never truncated, and the message distinguishes traces.
     for column in [STEPS, CALLS, STARTED] {
         if table.width() + MIN_MESSAGE_WIDTH > settings.columns {
             table.hide(column);
@@ -31,8 +31,8 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
     }
     let available = settings.columns.saturating_sub(table.width());
     let mut out = table.heading("message", settings);
-    for (row, listed) in rows.iter().zip(&list.traces) {
-        let head = &listed.head;
+    for (row, item) in rows.iter().zip(&list.traces) {
+        let head = &item.head;
         let texts = [&head.input_preview, head.name.as_ref().unwrap_or(&head.output_preview)];
         let message = texts.into_iter().find(|text| !text.is_empty()).map(|text| printable(text)).unwrap_or_default();
         out.push_str(&table.line(row, &truncate(&message, available, settings.symbols.ellipsis)));
@@ -41,13 +41,13 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
     out
 }
 
-fn row(listed: &TraceListItem, id: &str) -> [String; 6] {
-    let head = &listed.head;
+fn row(item: &TraceListItem, id: &str) -> [String; 6] {
+    let head = &item.head;
     let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
-    let rating = listed.rating.map(Rating::label).unwrap_or_default();
+    let rating = item.rating.map(Rating::label).unwrap_or_default();
     [
         printable(id).into_owned(),
-        head.started_at.map(minute).unwrap_or_default(),
+        head.started_at.map(format_minute).unwrap_or_default(),
         head.steps.to_string(),
         non_zero(head.tool_calls),
         non_zero(head.errors),

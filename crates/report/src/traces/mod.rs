@@ -21,6 +21,6 @@ pub use receive::{receive_counts, receive_summary};
 pub use trace::trace_text;
 
 /// Formats a time in UTC, to the minute.
-pub(crate) fn minute(time: Timestamp) -> String {
+pub(crate) fn format_minute(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string()
 }

@@ -4,7 +4,7 @@ use karat_evals::traces::TraceDetails;
 use karat_evals::version::StoredExecution;
 
 use super::block::{Canvas, Length};
-use super::{conversation, minute};
+use super::{conversation, format_minute};
 use crate::console::ConsoleSettings;
 use crate::duration::duration_text;
 use crate::matrix::dollars;
@@ -34,7 +34,7 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
             // The oldest come first, and an author's last rating counts.
             let is_earlier = details.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
-            let line = format!("{}  {author}, {}{earlier}", feedback.rating_label(), minute(feedback.created_at));
+            let line = format!("{}  {author}, {}{earlier}", feedback.rating_label(), format_minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, MAX_NOTE_LINES);
@@ -57,11 +57,11 @@ fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
     if let Some(name) = &head.name {
         fact("name", name);
     }
-    fact("source", &format!("{}, imported {}", details.item.source, minute(details.item.imported_at)));
+    fact("source", &format!("{}, imported {}", details.item.source, format_minute(details.item.imported_at)));
     let duration = head.duration_ms.map(duration_text);
     match (head.started_at, duration) {
-        (Some(started), Some(duration)) => fact("started", &format!("{}, took {duration}", minute(started))),
-        (Some(started), None) => fact("started", &minute(started)),
+        (Some(started), Some(duration)) => fact("started", &format!("{}, took {duration}", format_minute(started))),
+        (Some(started), None) => fact("started", &format_minute(started)),
         (None, _) => {}
     }
     if let Some(model) = &head.model {

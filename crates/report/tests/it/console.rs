@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::fixture::{self, Suite, any_text, case, errored, events_of, failed, timed_out};
 
 fn console(events: &[RunEvent], verbosity: Verbosity) -> String {
-    let shown = Arc::new(Mutex::new(String::new()));
-    let out = Arc::clone(&shown);
+    let written = Arc::new(Mutex::new(String::new()));
+    let out = Arc::clone(&written);
     let settings =
         ConsoleSettings { columns: 80, symbols: Symbols::UNICODE, palette: Palette { color: false }, verbosity };
     let output = Box::new(move |text: &str| {
@@ -26,11 +26,11 @@ fn console(events: &[RunEvent], verbosity: Verbosity) -> String {
         reporter.on_event(event).expect("memory");
     }
     reporter.flush().expect("memory");
-    std::mem::take(&mut *shown.lock().expect("no panic"))
+    std::mem::take(&mut *written.lock().expect("no panic"))
 }
 
 #[test]
-fn shows_what_is_needed_to_act() {
+fn shows_the_details_of_failures() {
     let mut suite = Suite::new("evals/shop.golden.json", "shop", Tier::Golden, &[3, 9, 15]);
     (suite.header.id_columns, suite.header.description_columns) = (11, 20);
     let mut missing = failed("gs-shop-001", "Finds an order", &[("responseContains", "expected 'order'")]);
@@ -145,20 +145,20 @@ fn groups_equal_errors() {
 }
 
 #[test]
-fn rules_of_all_suites_have_one_width() {
+fn all_suites_have_rules_of_equal_width() {
     let suites = [("a", 5), ("b", 60)].map(|(tool, columns)| {
         let mut suite = Suite::new(tool, tool, Tier::Golden, &[1]);
         (suite.header.id_columns, suite.header.description_columns) = (6, columns);
         suite.cases = vec![(0, case("gs-001", &"x".repeat(columns), Outcome::Passed))];
         suite
     });
-    let shown = console(&events_of(&suites), Verbosity::Normal);
-    let rules: Vec<usize> = shown.lines().filter(|line| line.starts_with(['═', '─'])).map(width).collect();
-    assert_eq!((rules.len(), rules.iter().min()), (4, rules.iter().max()), "{shown}");
+    let text = console(&events_of(&suites), Verbosity::Normal);
+    let rules: Vec<usize> = text.lines().filter(|line| line.starts_with(['═', '─'])).map(width).collect();
+    assert_eq!((rules.len(), rules.iter().min()), (4, rules.iter().max()), "{text}");
 }
 
 #[test]
-fn suites_in_which_nothing_ran_are_not_shown() {
+fn omits_suites_without_results() {
     let suites = ["a", "b"].map(|tool| Suite::new(tool, tool, Tier::Golden, &[1, 2]));
     assert_eq!(
         console(&events_of(&suites), Verbosity::Normal),
@@ -168,13 +168,13 @@ fn suites_in_which_nothing_ran_are_not_shown() {
 
 proptest! {
     #[test]
-    fn no_text_controls_the_terminal(text in any_text()) {
+    fn escapes_control_characters(text in any_text()) {
         for verbosity in [Verbosity::Full, Verbosity::Normal, Verbosity::Quiet] {
-            let shown = console(&fixture::events_with_text(&text), verbosity);
+            let output = console(&fixture::events_with_text(&text), verbosity);
             let is_hostile = |character: char| {
                 character.is_control() && character != '\n' || matches!(character, '\u{61c}' | '\u{2028}'..='\u{202e}')
             };
-            prop_assert!(!shown.contains(is_hostile), "{shown:?}");
+            prop_assert!(!output.contains(is_hostile), "{output:?}");
         }
     }
 }

@@ -47,7 +47,7 @@ fn near_misses_are_warnings() {
 }
 
 #[test]
-fn escapes_controls_in_file_names() {
+fn escapes_control_characters_in_file_names() {
     let mut suite = Suite::new("a\u{1b}]0;b\u{202e}.json", "a", Tier::Golden, &[1]);
     suite.cases = vec![(0, fixture::failed("x", "", &[("a", "b")]))];
     let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");

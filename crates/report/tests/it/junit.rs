@@ -127,8 +127,8 @@ fn truncates_long_responses() {
     suite.cases = vec![(0, case)];
     let xml = render(&fixture::record(&fixture::events_of(&[suite]))).unwrap();
     let report = Report::deserialize_from_str(&xml).unwrap();
-    let shown = report.test_suites[0].test_cases[0].system_out.clone().unwrap();
-    assert_eq!(shown.as_str(), format!("{}…", "é".repeat(1_999)));
+    let system_out = report.test_suites[0].test_cases[0].system_out.clone().unwrap();
+    assert_eq!(system_out.as_str(), format!("{}…", "é".repeat(1_999)));
 }
 
 #[test]
@@ -157,12 +157,12 @@ proptest! {
         let report = Report::deserialize_from_str(&xml).unwrap();
         prop_assert_eq!((report.tests, report.failures, report.errors), (4, 2, 1));
 
-        let shown = failure_text(&report, 0, 0);
-        let mut rest = shown.as_str();
+        let description = failure_text(&report, 0, 0);
+        let mut rest = description.as_str();
         for part in text.split(|character: char| !is_plain(character)) {
-            let found = rest.find(part);
-            prop_assert!(found.is_some(), "{:?} in {:?}", part, shown);
-            rest = &rest[found.unwrap() + part.len()..];
+            let position = rest.find(part);
+            prop_assert!(position.is_some(), "{:?} in {:?}", part, description);
+            rest = &rest[position.unwrap() + part.len()..];
         }
     }
 }

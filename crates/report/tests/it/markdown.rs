@@ -155,9 +155,9 @@ fn truncates_long_reports_with_a_note() {
 
     let text = render(&run);
     assert!(text.len() <= LIMIT && text.len() > LIMIT / 2, "{}", text.len());
-    let shown = text.matches("<details>").count();
-    assert_eq!(text.matches("</details>").count(), shown);
-    assert!(text.ends_with(&format!("\n_{} more left out to limit the size of this report._\n", 2_000 - shown)));
+    let count = text.matches("<details>").count();
+    assert_eq!(text.matches("</details>").count(), count);
+    assert!(text.ends_with(&format!("\n_{} more left out to limit the size of this report._\n", 2_000 - count)));
 
     let headline = render_within(&run, 0);
     assert!(headline.starts_with("## ❌ karat: 0/2000 passed, 2000 failed\n") && headline.len() < 1_000, "{headline}");

@@ -29,8 +29,8 @@ fn events(text: &str) -> Vec<RunEvent> {
 }
 
 fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Verbosity) -> String {
-    let shown = Arc::new(Mutex::new(String::new()));
-    let out = Arc::clone(&shown);
+    let written = Arc::new(Mutex::new(String::new()));
+    let out = Arc::clone(&written);
     let settings = ConsoleSettings { columns, symbols, palette: Palette { color: false }, verbosity };
     let mut reporter = ConsoleReporter::new(
         settings,
@@ -43,7 +43,7 @@ fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Ver
         reporter.on_event(event).expect("memory");
     }
     reporter.flush().expect("memory");
-    std::mem::take(&mut *shown.lock().expect("no panic"))
+    std::mem::take(&mut *written.lock().expect("no panic"))
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn the_console_shows_scores_and_reasons() {
 
 #[test]
 fn quiet_shows_only_lost_points_in_ascii() {
-    let shown = console(&events("naïve — x"), 72, Symbols::ASCII, Verbosity::Quiet);
-    insta::assert_snapshot!(shown, @"
+    let text = console(&events("naïve — x"), 72, Symbols::ASCII, Verbosity::Quiet);
+    insta::assert_snapshot!(text, @"
     === na?ve - x - rubric ============================================
       4/6   na?ve - x  na?ve - x                                 250 ms
         na?ve - x 3/3, na?ve - x 1/3
@@ -107,15 +107,15 @@ fn quiet_shows_only_lost_points_in_ascii() {
     2 rubric suites: 2 judged | 10/12 points (83%) | 1 errored | 1 not run
       4 skipped
     ");
-    assert!(shown.is_ascii());
+    assert!(text.is_ascii());
 }
 
 #[test]
 fn escapes_control_characters() {
     for columns in [0, 1, 20, 80, 400] {
-        let shown = console(&events(HOSTILE), columns, Symbols::UNICODE, Verbosity::Normal);
+        let output = console(&events(HOSTILE), columns, Symbols::UNICODE, Verbosity::Normal);
         let is_hostile = |character: char| character != '\n' && character.is_control() || character == '\u{202e}';
-        assert!(!shown.contains(is_hostile), "{shown:?}");
+        assert!(!output.contains(is_hostile), "{output:?}");
     }
 }
 

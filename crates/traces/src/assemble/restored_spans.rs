@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::parts::Span;
 use karat_chat::lenient::{is_blank, unpack};
 
-/// The events of one operation that `BeeAI` exports as spans of their own, in the order in which their attributes count.
+/// The events of an operation that `BeeAI` exports as separate spans, in order of precedence of their attributes.
 const EVENTS: [&str; 8] = ["start", "success", "error", "finish", "retry", "update", "partialUpdate", "newToken"];
 
-/// How deep the content of spans is searched for names.
+/// Maximum depth at which the content of spans is searched for names.
 const MAX_DEPTH: usize = 16;
 
 /// Merges the spans `NAME.start-3`, `NAME.success-3` and `NAME.finish-3`, which `BeeAI` writes for one operation, into
-/// one span `NAME`. Returns the ids of the other spans, with the id of the span that they are now part of.
+/// one span `NAME`. Returns the ids of the merged spans, each with the id of the remaining one.
 pub(super) fn merge_events(spans: &mut Vec<Cow<'_, Span>>) -> Vec<(String, String)> {
     let mut operations: BTreeMap<(String, String), Vec<(usize, usize)>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {
@@ -27,14 +27,14 @@ pub(super) fn merge_events(spans: &mut Vec<Cow<'_, Span>>) -> Vec<(String, Strin
     let mut is_merged = vec![false; spans.len()];
     for ((name, _), mut events) in operations.into_iter().filter(|(_, events)| events.len() > 1) {
         events.sort_unstable();
-        let mut whole = spans[events[0].1].clone().into_owned();
-        whole.name = name;
+        let mut merged = spans[events[0].1].clone().into_owned();
+        merged.name = name;
         for (_, index) in &events[1..] {
             is_merged[*index] = true;
-            add_event(&mut whole, &spans[*index]);
-            merged_ids.push((spans[*index].id.clone(), whole.id.clone()));
+            add_event(&mut merged, &spans[*index]);
+            merged_ids.push((spans[*index].id.clone(), merged.id.clone()));
         }
-        spans[events[0].1] = Cow::Owned(whole);
+        spans[events[0].1] = Cow::Owned(merged);
     }
     let mut index = 0;
     spans.retain(|_| {
@@ -55,15 +55,15 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn add_event(whole: &mut Span, event: &Span) {
-    whole.start = whole.start.into_iter().chain(event.start).min();
-    whole.end = whole.end.max(event.end);
-    whole.error = whole.error.take().or_else(|| event.error.clone());
-    whole.input = whole.input.take().or_else(|| event.input.clone());
-    whole.output = whole.output.take().or_else(|| event.output.clone());
-    whole.events.extend(event.events.iter().cloned());
+fn add_event(merged: &mut Span, event: &Span) {
+    merged.start = merged.start.into_iter().chain(event.start).min();
+    merged.end = merged.end.max(event.end);
+    merged.error = merged.error.take().or_else(|| event.error.clone());
+    merged.input = merged.input.take().or_else(|| event.input.clone());
+    merged.output = merged.output.take().or_else(|| event.output.clone());
+    merged.events.extend(event.events.iter().cloned());
     for (name, value) in &event.attributes {
-        let known = whole.attributes.entry(name.clone()).or_insert(Value::Null);
+        let known = merged.attributes.entry(name.clone()).or_insert(Value::Null);
         if is_blank(known) {
             known.clone_from(value);
         }

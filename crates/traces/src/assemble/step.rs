@@ -77,7 +77,7 @@ fn group_spans(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Cont
     for index in models {
         let mut path = vec![*index];
         let mut at = *index;
-        let found = loop {
+        let top = loop {
             if let Some(known) = tops.get(&at) {
                 break *known;
             }
@@ -90,9 +90,9 @@ fn group_spans(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Cont
             }
         };
         for model in path {
-            tops.insert(model, found);
+            tops.insert(model, top);
         }
-        let at = *group_of_top.entry(found).or_insert_with(|| {
+        let at = *group_of_top.entry(top).or_insert_with(|| {
             grouped.push(Vec::new());
             grouped.len() - 1
         });

@@ -13,7 +13,7 @@ use crate::vocabulary;
 use karat_chat::lenient::is_blank;
 use karat_chat::parse_result;
 
-/// How many later steps are compared with the step of a call.
+/// Maximum number of later steps that are compared with the step of a call.
 const MAX_COMPARED_STEPS: usize = 32;
 
 /// Joins tool results of the conversation with calls: by call id, else by tool name, else by order.
@@ -89,16 +89,16 @@ fn join_by_id(builders: &mut [StepBuilder]) {
     if results_by_id.is_empty() {
         return;
     }
-    let mut found: Vec<(CallPosition, Message)> = Vec::new();
+    let mut matches: Vec<(CallPosition, Message)> = Vec::new();
     for (step, builder) in builders.iter().enumerate() {
         for (at, call) in builder.calls.iter().enumerate() {
             let Some(results) = call.id.as_deref().and_then(|id| results_by_id.get(id)) else { continue };
             if let Some(message) = find_result(builders, results, step) {
-                found.push(((step, at), message.clone()));
+                matches.push(((step, at), message.clone()));
             }
         }
     }
-    for (position, message) in found {
+    for (position, message) in matches {
         apply_result(&mut builders[position.0].calls[position.1], &message);
     }
 }

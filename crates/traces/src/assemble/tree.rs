@@ -28,8 +28,8 @@ impl<'a> Tree<'a> {
         restored_spans::remove_numbers(&mut spans);
         let mut indices: HashMap<String, usize> =
             spans.iter().enumerate().map(|(index, span)| (span.id.clone(), index)).collect();
-        for (id, whole) in merged_ids {
-            if let Some(index) = indices.get(&whole).copied() {
+        for (id, merged) in merged_ids {
+            if let Some(index) = indices.get(&merged).copied() {
                 indices.insert(id, index);
             }
         }
@@ -139,12 +139,12 @@ fn break_cycles(parents: &mut [Option<usize>]) {
 
 /// Returns the nearest enclosing model, tool or agent of each span.
 fn enclosing(parents: &[Option<usize>], roles: &[Role]) -> Vec<Option<usize>> {
-    let mut found: Vec<Option<Option<usize>>> = vec![None; parents.len()];
+    let mut enclosing: Vec<Option<Option<usize>>> = vec![None; parents.len()];
     let mut path = Vec::new();
     for start in 0..parents.len() {
         let mut at = start;
         let nearest = loop {
-            if let Some(known) = found[at] {
+            if let Some(known) = enclosing[at] {
                 break known;
             }
             path.push(at);
@@ -157,8 +157,8 @@ fn enclosing(parents: &[Option<usize>], roles: &[Role]) -> Vec<Option<usize>> {
             }
         };
         for index in path.drain(..) {
-            found[index] = Some(nearest);
+            enclosing[index] = Some(nearest);
         }
     }
-    found.into_iter().map(Option::flatten).collect()
+    enclosing.into_iter().map(Option::flatten).collect()
 }

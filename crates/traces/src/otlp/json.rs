@@ -12,10 +12,10 @@ use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
 use karat_chat::lenient::{json_error_with_position, replace_lone_surrogates};
 
-/// How many levels of wrappers around the data are followed.
+/// Maximum nesting of wrappers around the data.
 const MAX_WRAPPER_DEPTH: usize = 8;
 
-/// How many levels of spans within spans are followed.
+/// Maximum nesting of spans within spans.
 const MAX_SPAN_DEPTH: usize = 64;
 
 /// Reads one JSON document.
@@ -159,7 +159,7 @@ fn add_children(
     }
 }
 
-/// The values that child spans take from their parent.
+/// The values that child spans inherit from their parent.
 struct Inherited<'p> {
     trace_id: &'p str,
     span_id: &'p str,

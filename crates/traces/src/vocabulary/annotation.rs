@@ -14,8 +14,8 @@ pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
     if !span.attributes.keys().any(|name| name.starts_with("annotations.")) {
         return Vec::new();
     }
-    let listed = indexed::list(&span.attributes, "annotations");
-    listed
+    let annotations = indexed::list(&span.attributes, "annotations");
+    annotations
         .iter()
         .filter_map(Value::as_object)
         .map(|item| item.get("annotation").and_then(Value::as_object).unwrap_or(item))

@@ -102,7 +102,7 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
     parsed
 }
 
-/// Reads the prompts of a completion: texts, in a list or in indexed attributes.
+/// Reads the prompts of a completion: strings, in a list or in indexed attributes.
 fn prompts(attributes: &Map<String, Value>) -> Option<ParsedMessages> {
     let items = match attributes.get("llm.prompts").map(unpack).as_deref() {
         Some(Value::Array(items)) => items.clone(),

@@ -24,7 +24,7 @@ pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {
             "mlflow.llm.model",
         ],
     )
-    // MLflow writes attributes as JSON text.
+    // MLflow writes attributes as JSON strings.
     .map(|model| model.trim_matches('"'))
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixture::{document, read_text, whole, whole_traces};
 
 fn traces(value: &Value) -> Vec<ImportedTrace> {
-    read_text(None, &value.to_string()).into_iter().map(|one| whole(one.expect("readable"))).collect()
+    read_text(None, &value.to_string()).into_iter().map(|piece| whole(piece.expect("readable"))).collect()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn reads_eval_sets() {
     let mut read = read_text(None, &set.to_string());
     let refused = read.remove(2).expect_err("a scenario").to_string();
     assert_eq!(refused, "item 3: the eval case has no 'conversation'");
-    let imported: Vec<ImportedTrace> = read.into_iter().map(|one| whole(one.expect("readable"))).collect();
+    let imported: Vec<ImportedTrace> = read.into_iter().map(|piece| whole(piece.expect("readable"))).collect();
     let tools = document(&imported[0]);
     assert!(imported[0].trace_id.starts_with("tools-"), "{}", imported[0].trace_id);
     assert_eq!((tools.name.as_deref(), &tools.metadata["eval_set_id"]), (Some("tools"), &json!("weather")));

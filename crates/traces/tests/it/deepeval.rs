@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fixture::{document, read_text, whole};
 
 fn traces(value: &Value) -> Vec<ImportedTrace> {
-    read_text(None, &value.to_string()).into_iter().map(|one| whole(one.expect("readable"))).collect()
+    read_text(None, &value.to_string()).into_iter().map(|piece| whole(piece.expect("readable"))).collect()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn reads_test_runs_with_metrics_and_traces() {
     }, "testRunLink": null});
     let imported = traces(&run);
     assert_eq!((imported.len(), imported[0].trace_id.as_str()), (2, "trace-1"));
-    let ratings: Vec<Rating> = imported.iter().map(|one| one.feedback[0].rating).collect();
+    let ratings: Vec<Rating> = imported.iter().map(|trace| trace.feedback[0].rating).collect();
     assert_eq!(ratings, [Rating::Negative, Rating::Positive]);
     assert_eq!(imported[0].feedback[0].note.as_deref(), Some("Relevancy: 0.4 (off topic)"));
     let document = document(&imported[0]);

@@ -72,14 +72,14 @@ fn overlapping_spans_with_the_same_response_id_are_one_step() {
 
 #[test]
 fn parallel_agents_get_their_own_results() {
-    let asked = |agent: &str| user(&format!("Task of {agent}"));
+    let task = |agent: &str| user(&format!("Task of {agent}"));
     let of = |agent: &str, at: i64| {
         let call = calls(Some("call_0"), "f", json!({"who": agent}));
         let result = json!({"role": "tool", "tool_call_id": "call_0", "content": format!("Result of {agent}")});
         [
             span(agent, at, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent})),
-            chat(&format!("{agent} 1/{agent}"), at + 1, json!([asked(agent)]), call.clone()),
-            chat(&format!("{agent} 2/{agent}"), at + 4, json!([asked(agent), call[0], result]), assistant("Done.")),
+            chat(&format!("{agent} 1/{agent}"), at + 1, json!([task(agent)]), call.clone()),
+            chat(&format!("{agent} 2/{agent}"), at + 4, json!([task(agent), call[0], result]), assistant("Done.")),
         ]
     };
     let document = document(of("one", 0).into_iter().chain(of("two", 1)));

@@ -189,9 +189,9 @@ fn reads_pages_cursors_and_scores() {
     assert_eq!(seen, ["2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z", "2026-01-01T00:00:03Z"]);
     assert_eq!(resume_from(pages[1].seen_until.expect("known")).to_string(), "2025-12-31T23:45:03Z");
     assert_eq!(pages[0].total, Some(3));
-    let asked = server.seen("/api/public/traces");
-    assert_eq!(asked.len(), 2);
-    assert!(asked.iter().all(|target| target.contains("fromTimestamp=2026-01-01T00%3A00%3A00Z")), "{asked:?}");
+    let requests = server.seen("/api/public/traces");
+    assert_eq!(requests.len(), 2);
+    assert!(requests.iter().all(|target| target.contains("fromTimestamp=2026-01-01T00%3A00%3A00Z")), "{requests:?}");
 }
 
 #[test]

@@ -57,13 +57,13 @@ fn reads_older_openinference_call_attributes() {
 #[test]
 fn the_first_of_several_choices_is_the_answer() {
     let choice = |text: &str| json!({"role": "assistant", "content": text, "finish_reason": "stop"});
-    let listed = json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [choice("A"), choice("B")]});
-    let numbered = json!({
+    let in_list = json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [choice("A"), choice("B")]});
+    let indexed = json!({
         "llm.request.type": "chat", "gen_ai.completion.0.content": "A", "gen_ai.completion.0.finish_reason": "stop",
         "gen_ai.completion.1.content": "B", "gen_ai.completion.1.finish_reason": "stop",
     });
     let answered = json!({"choices": [{"message": choice("A")}, {"message": choice("B")}]});
-    let whole = json!({"openinference.span.kind": "LLM", "output.value": answered.to_string()});
+    let in_output = json!({"openinference.span.kind": "LLM", "output.value": answered.to_string()});
     let called = r#"[{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]"#;
     let calls = json!({
         "llm.request.type": "chat",
@@ -75,7 +75,7 @@ fn the_first_of_several_choices_is_the_answer() {
     let event_of =
         |index: u64, text: &str| event("gen_ai.choice", json!({"index": index, "message": choice(text).to_string()}));
     events.events = vec![event_of(0, "A"), event_of(1, "B")];
-    for span in [span("chat", 1, listed), span("chat", 1, numbered), span("chat", 1, whole), events] {
+    for span in [span("chat", 1, in_list), span("chat", 1, indexed), span("chat", 1, in_output), events] {
         assert_eq!(render(&document([span.clone()])), "> A", "{span:?}");
     }
 }

@@ -13,7 +13,7 @@ use crate::fixture::{document, lines, read_text, whole};
 use crate::spans::render;
 
 fn traces(value: &Value) -> Vec<ImportedTrace> {
-    read_text(None, &value.to_string()).into_iter().map(|one| whole(one.expect("readable"))).collect()
+    read_text(None, &value.to_string()).into_iter().map(|piece| whole(piece.expect("readable"))).collect()
 }
 
 /// Reads spans and assembles their only trace.
@@ -275,8 +275,8 @@ fn reads_claude_code_sessions() {
             json!({"message": {"id": "msg_3", "role": "assistant", "content": [{"type": "text", "text": "Sorry"}]}}),
         ),
     ]);
-    let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
-    let ids: Vec<&str> = imported.iter().map(|one| one.trace_id.as_str()).collect();
+    let imported: Vec<_> = read_text(None, &text).into_iter().map(|piece| whole(piece.expect("readable"))).collect();
+    let ids: Vec<&str> = imported.iter().map(|trace| trace.trace_id.as_str()).collect();
     assert_eq!(ids, ["s-1", "s-1-b7"]);
     let first = document(&imported[0]);
     let calls = calls(&first);
@@ -317,7 +317,7 @@ fn reads_codex_sessions() {
             json!({"type": "token_count", "info": {"total_token_usage": {"input_tokens": 8, "cached_input_tokens": 2, "output_tokens": 3}}}),
         ),
     ]);
-    let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
+    let imported: Vec<_> = read_text(None, &text).into_iter().map(|piece| whole(piece.expect("readable"))).collect();
     assert_eq!((imported.len(), imported[0].trace_id.as_str()), (1, "0199"));
     let document = document(&imported[0]);
     let calls = calls(&document);
@@ -341,7 +341,8 @@ fn reads_older_codex_sessions() {
     all.extend(items.clone());
     let whole_file = json!({"session": header, "items": items});
     for text in [lines(&all), whole_file.to_string()] {
-        let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
+        let imported: Vec<_> =
+            read_text(None, &text).into_iter().map(|piece| whole(piece.expect("readable"))).collect();
         assert_eq!(
             (imported.len(), imported[0].format, imported[0].trace_id.as_str()),
             (1, TraceFormat::Codex, "0198")

@@ -76,12 +76,12 @@ fn span_events() -> Vec<Span> {
     let user = || event("gen_ai.user.message", json!({"content": "Rain in Ulm?"}));
     let calls =
         json!([{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Ulm\"}"}}]);
-    let asked = json!({"role": "assistant", "tool_calls": calls});
+    let call = json!({"role": "assistant", "tool_calls": calls});
     let mut first = span("chat 1", 1, json!({"gen_ai.system": "openai", "gen_ai.operation.name": "chat"}));
     first.events = vec![
         system(),
         user(),
-        event("gen_ai.choice", json!({"index": 0, "finish_reason": "tool_calls", "message": text(&asked)})),
+        event("gen_ai.choice", json!({"index": 0, "finish_reason": "tool_calls", "message": text(&call)})),
     ];
     let mut second = span("chat 2", 3, json!({"gen_ai.system": "openai", "gen_ai.operation.name": "chat"}));
     second.events = vec![

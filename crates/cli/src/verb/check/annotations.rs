@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Returns where annotations go: to the log of a workflow, as those of `karat run`, and to the reports.
+/// Returns the destinations of annotations: the reports, and the log of a workflow as in `karat run`.
 pub(super) fn destinations(args: &CheckArgs, environment: &Environment) -> Result<Vec<Destination>, Failure> {
     let mut destinations = Vec::new();
     for report in &args.report {

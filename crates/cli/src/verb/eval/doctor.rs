@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_report::{guarantee_text, guarantees_text, guest_text, loaded_text};
+use karat_report::{guarantee_text, guarantees_text, guest_text, limits_text};
 use karat_workflows::doctor::{Event, doctor};
 
 use crate::args::{EvalDoctorArgs, OutputFormat};
@@ -18,7 +18,7 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
         let text = match event {
             _ if args.format == OutputFormat::Json => return ControlFlow::Continue(()),
             Event::Guest(guest) => guest_text(&guest),
-            Event::Loaded { load_ms, limits } => loaded_text(load_ms, limits),
+            Event::Loaded { load_ms, limits } => limits_text(load_ms, limits),
             Event::Checked(guarantee) if guarantee.held && printer.quiet => return ControlFlow::Continue(()),
             Event::Checked(guarantee) => guarantee_text(&guarantee, console),
         };

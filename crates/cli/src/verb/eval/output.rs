@@ -14,7 +14,7 @@ use crate::surface::Surface;
 /// Writes rows and shows progress.
 pub(super) struct Output<'o> {
     pub(super) surface: &'o Surface<'o>,
-    /// Not for a summary.
+    /// `None` if only a summary is printed.
     pub(super) rows: Option<ExecutionRows<Stdout>>,
     progress: Option<Progress<'o>>,
     /// The error of writing rows.
@@ -75,7 +75,7 @@ impl<'o> Output<'o> {
     }
 }
 
-/// A closed pipe is not an error: the reader has stopped reading.
+/// Converts an error of writing rows. A closed pipe is not an error: the reader has stopped reading.
 pub(super) fn write_failure(error: &io::Error) -> Result<(), Failure> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
         judge_stored(request, &context, &mut |event| on_event(event, &mut output), &cancel).await
     });
     let Outcome { summary, error: judging_error } = outcome?;
-    // Also of a partial run.
+    // A partial run has a summary too.
     output.finish(&summary)?;
     if args.format == RowFormat::Human {
         surface.printer.print(&stored_eval_run_text(&summary, surface.printer.console()))?;

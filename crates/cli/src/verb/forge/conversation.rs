@@ -305,7 +305,7 @@ impl Terminal<'_, '_> {
         Ok(())
     }
 
-    /// Returns what to show for `s`: the batch, or the cases with these numbers.
+    /// Returns the effect of `s`: redraw the batch, or the cases with these numbers.
     fn selected(&self, selection: &CaseSelection) -> Redraw {
         let CaseSelection::Some(numbers) = selection else { return Redraw::Batch };
         let entries = self.conversation.session().and_then(Session::batch).map(|batch| batch.entries.as_slice());

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
         if let Some(description_warning) = &inputs.description_warning {
             show_description_warning(description_warning, printer);
         }
-        // Other errors come first: they remain with a terminal.
+        // Checked after other errors, which a terminal would not fix.
         if mode == Mode::Terminal && !(environment.stdin_is_terminal && environment.stderr_is_terminal) {
             return Err(Failure::invalid("approving drafts needs a terminal")
                 .hint("pass --plan, --brief or --dry-run to print the plan, the instructions or the drafts")

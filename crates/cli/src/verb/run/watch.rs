@@ -1,4 +1,4 @@
-//! `karat run --watch`: reruns what a change touches, until interrupted.
+//! `karat run --watch`: reruns the cases that a change affects, until interrupted.
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::run_suites::{Request, SelectionRequest};
@@ -10,8 +10,8 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Maximum number of changed files that are named.
-const MAX_NAMED: usize = 3;
+/// Maximum number of changed files in a note.
+const MAX_LISTED_FILES: usize = 3;
 
 pub(super) async fn watch<'s>(
     args: &RunArgs,
@@ -26,7 +26,7 @@ pub(super) async fn watch<'s>(
     let mut next = Some(request.clone());
     loop {
         if let Some(request) = next.take() {
-            // A mistake in a file must not end the watch: it is what the next change fixes.
+            // An error does not end the watch, since the next change may fix it.
             if let Err(failure) = run_once(args, request, &context, surface, cancel).await {
                 printer.failure(&failure);
             }
@@ -73,9 +73,9 @@ fn rerun(request: &Request, change: &Change) -> Option<Request> {
 
 fn changed_names(change: &Change, context: &Context<'_>) -> String {
     let display_path = |path: &std::path::PathBuf| context.settings.layout.display_path(path);
-    let mut names: Vec<String> = change.paths.iter().take(MAX_NAMED).map(display_path).collect();
-    if change.paths.len() > MAX_NAMED {
-        names.push(format!("{} more", change.paths.len() - MAX_NAMED));
+    let mut names: Vec<String> = change.paths.iter().take(MAX_LISTED_FILES).map(display_path).collect();
+    if change.paths.len() > MAX_LISTED_FILES {
+        names.push(format!("{} more", change.paths.len() - MAX_LISTED_FILES));
     }
     names.join(", ")
 }

@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::surface::Surface;
 
 /// Files without traces that are named.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED_FILES: usize = 5;
 
 pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&[])?;
@@ -95,8 +95,8 @@ fn note_files_without_traces(files: &[String], printer: &Printer) {
     if files.is_empty() {
         return;
     }
-    let names: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
-    let more = match files.len().saturating_sub(MAX_NAMED) {
+    let names: Vec<&str> = files.iter().take(MAX_LISTED_FILES).map(String::as_str).collect();
+    let more = match files.len().saturating_sub(MAX_LISTED_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -14,7 +14,7 @@ pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitSta
     if args.raw {
         let raw = surface.run(raw(&args.id, &context))?;
         let written = match std::str::from_utf8(&raw) {
-            // The same value, but it controls neither a terminal nor a workflow.
+            // Escaped, so that it controls neither a terminal nor a workflow; the value is the same.
             Ok(text) if printer.terminal_columns.is_some() || surface.environment.github_actions => {
                 printer.write_stdout(&escape_json(text))
             }

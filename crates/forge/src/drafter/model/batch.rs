@@ -134,9 +134,9 @@ impl<'r> Batch<'r> {
         let mut others = self.request.other_cases.to_vec();
         for draft in drafts {
             let Some(value) = &draft.case else { continue };
-            for found in (self.check_draft)(self.request.brief, &draft.slot, value, &others) {
-                if found.severity == Severity::Error && !draft.findings.contains(&found) {
-                    draft.findings.push(found);
+            for finding in (self.check_draft)(self.request.brief, &draft.slot, value, &others) {
+                if finding.severity == Severity::Error && !draft.findings.contains(&finding) {
+                    draft.findings.push(finding);
                 }
             }
             others.extend(draft.parse_case());
@@ -197,10 +197,10 @@ impl<'r> Batch<'r> {
 
     fn extra_cases_warning(&self) -> Option<DraftFinding> {
         let count = self.extra.len();
-        let shown: Vec<&str> = self.extra.iter().take(MAX_EXTRA_SHOWN).map(String::as_str).collect();
+        let ids: Vec<&str> = self.extra.iter().take(MAX_EXTRA_SHOWN).map(String::as_str).collect();
         let cases = if count == 1 { "1 unrequested case" } else { &format!("{count} unrequested cases") };
         let more = if count > MAX_EXTRA_SHOWN { ", …" } else { "" };
-        let message = format!("the model also returned {cases}: {}{more}", shown.join(", "));
+        let message = format!("the model also returned {cases}: {}{more}", ids.join(", "));
         (count > 0).then(|| DraftFinding::warning("", message))
     }
 }

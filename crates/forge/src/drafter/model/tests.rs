@@ -209,10 +209,10 @@ async fn returns_only_rejected_cases_with_reasons() {
     let drafts = draft(&model, 3).await.unwrap();
     assert!(drafts.iter().all(|draft| draft.findings.is_empty()));
     assert_eq!(drafts[1].case, Some(case(2)));
-    let asked = &model.documents()[1];
-    assert_eq!(asked["asked"].as_array().map(Vec::len), Some(1));
+    let request = &model.documents()[1];
+    assert_eq!(request["asked"].as_array().map(Vec::len), Some(1));
     assert_eq!(
-        asked["returned"],
+        request["returned"],
         json!([{
             "id": "gs-get-weather-002",
             "case": wrong,
@@ -222,7 +222,7 @@ async fn returns_only_rejected_cases_with_reasons() {
     let accepted = json!({
         "gs-get-weather-001": "How is it outside in city 1?", "gs-get-weather-003": "How is it outside in city 3?"
     });
-    assert_eq!(asked["casesSoFar"]["messages"], accepted);
+    assert_eq!(request["casesSoFar"]["messages"], accepted);
     assert_eq!(
         model.prompts()[1].schema["properties"]["cases"]["items"]["properties"]["id"]["enum"],
         json!(["gs-get-weather-002"])
@@ -299,9 +299,9 @@ async fn retries_an_answer_without_cases(#[case] first: Result<ChatReply, AgentE
     let model = ScriptedModel::new([first, cases([case(1), case(2)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert!(drafts.iter().all(|draft| draft.can_be_approved() && draft.findings.is_empty()));
-    let asked = &model.documents()[1];
-    assert!(asked["problem"].as_str().is_some_and(|problem| !problem.is_empty()), "{asked}");
-    assert_eq!((asked.get("returned"), asked["asked"].as_array().map(Vec::len)), (None, Some(2)));
+    let request = &model.documents()[1];
+    assert!(request["problem"].as_str().is_some_and(|problem| !problem.is_empty()), "{request}");
+    assert_eq!((request.get("returned"), request["asked"].as_array().map(Vec::len)), (None, Some(2)));
 }
 
 #[rstest]
@@ -459,9 +459,9 @@ async fn a_revision_sends_instructions_and_drafts() {
     let revision = Some(Revision { drafts: &drafts, instructions: "more polite, and about Rome" });
     let model = ScriptedModel::new([cases([case(1), case(2)])]);
     drafter(&model).draft(Request { revision, attempt: 2, ..request(&brief, &slots) }).await.unwrap();
-    let asked = &model.documents()[0];
-    assert_eq!(asked["revision"], json!({"wish": "more polite, and about Rome", "drafts": [case(1)]}));
-    assert_eq!(asked["filledBefore"], 2);
+    let request = &model.documents()[0];
+    assert_eq!(request["revision"], json!({"wish": "more polite, and about Rome", "drafts": [case(1)]}));
+    assert_eq!(request["filledBefore"], 2);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

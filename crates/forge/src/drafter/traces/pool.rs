@@ -86,9 +86,9 @@ mod tests {
             let all: Vec<ObservedTurn> =
                 messages.iter().enumerate().map(|(at, text)| observed(&format!("{at:02}"), text)).collect();
             let first = picked(&all, &[]);
-            let mut turned = all.clone();
-            turned.rotate_left(turn % all.len().max(1));
-            prop_assert_eq!(&first, &picked(&turned, &[]));
+            let mut rotated = all.clone();
+            rotated.rotate_left(turn % all.len().max(1));
+            prop_assert_eq!(&first, &picked(&rotated, &[]));
             let chosen: Vec<&ObservedTurn> = all.iter().filter(|turn| first.contains(&turn.id)).collect();
             for (at, left) in chosen.iter().enumerate() {
                 for right in &chosen[at + 1..] {

@@ -392,8 +392,8 @@ proptest! {
         }
         // The result does not depend on the order of the lines.
         traces.rotate_left(turn);
-        let (turned, _) = read(&traces);
-        prop_assert_eq!(slot_drafts, drafts(&turned, &brief, &slots, &[], 0));
+        let (rotated, _) = read(&traces);
+        prop_assert_eq!(slot_drafts, drafts(&rotated, &brief, &slots, &[], 0));
     }
 
     #[test]

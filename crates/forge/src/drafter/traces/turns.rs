@@ -97,7 +97,7 @@ mod tests {
     fn a_turn_has_all_steps_of_a_message() {
         let system = json!({"role": "system", "content": "be kind"});
         let user = |text: &str| json!({"role": "user", "content": text});
-        let found = turns(&[
+        let turns = turns(&[
             step(&json!({"message": "one", "messages": [system, user("one")]}), "", &["search"]),
             step(&json!({"message": null, "messages": [{"role": "tool", "content": "12"}]}), "first", &[]),
             step(&json!({"message": "two", "messages": [user("two")]}), "second", &["book", "pay"]),
@@ -106,7 +106,7 @@ mod tests {
             ("one".to_owned(), 1..=2, "search".to_owned(), false),
             ("two".to_owned(), 3..=3, "book,pay".to_owned(), true),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(turns, expected);
     }
 
     #[test]

@@ -73,9 +73,9 @@ mod tests {
     #[case("127.0.0.1:70000", Err("expected HOST:PORT, for example 127.0.0.1:4318 or [::1]:4318"))]
     #[case("", Err("expected HOST:PORT, for example 127.0.0.1:4318 or [::1]:4318"))]
     fn parses_addresses(#[case] text: &str, #[case] expected: Result<&str, &str>) {
-        let found = parse_address(text);
-        let found = found.as_ref().map(String::as_str).map_err(|error| error.hints[0].clone());
-        assert_eq!(found, expected.map_err(Hint::from));
+        let result = parse_address(text);
+        let result = result.as_ref().map(String::as_str).map_err(|error| error.hints[0].clone());
+        assert_eq!(result, expected.map_err(Hint::from));
     }
 
     #[rstest]
