@@ -202,10 +202,13 @@ mod tests {
     #[case("data: [DONE]\n\n", "the reply has no events")]
     #[case("<html>\n</html>", "the reply is not a stream of events: <html>")]
     #[case("data: 1\n\ndata: x\n\n", "event 2 of the reply is not valid JSON (expected value at line 1 column 1): x")]
-    #[case("data: {\"a\": 1, \"a\": 2}\n\n", "event 1 of the reply is not valid JSON (duplicate key 'a' at line 1 column 10): {\"a\": 1, \"a\": 2}")]
+    #[case(
+        "data: {\"a\": 1, \"a\": 2}\n\n",
+        "event 1 of the reply is not valid JSON (duplicate key 'a' at line 1 column 10): {\"a\": 1, \"a\": 2}"
+    )]
     #[case(
         "data: 1\n\ndata: {\"a",
-        "the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing a string at line 1 column 3): {\"a"
+        "the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing a string at line 1 column 4): {\"a"
     )]
     fn reports_what_is_not_a_stream(#[case] text: &str, #[case] message: &str) {
         assert_eq!(sse(text), Err(message.to_owned()));
@@ -215,12 +218,13 @@ mod tests {
     #[case("{\"a\": 1}\n\n 2 \r\n3", Ok(json!([{"a": 1}, 2, 3])))]
     #[case("\u{feff}1\n", Ok(json!([1])))]
     #[case("\n", Err("the reply has no events".to_owned()))]
-    #[case("1\n{\"a\"", Err("the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing an object at line 1 column 4): {\"a\"".to_owned()))]
+    #[case("1\n{\"a\"", Err("the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing an object at line 1 column 5): {\"a\"".to_owned()))]
     fn reads_json_lines(#[case] text: &str, #[case] expected: Result<Value, String>) {
         assert_eq!(decode(Framing::JsonLines, &[text.as_bytes()]).map(Value::Array), expected);
     }
 
-    const STREAM: &str = "\u{feff}: hi\r\ndata: {\"t\": \"日本\r\rdata: \"😀\"\r\n\r\nevent: x\ndata: [1,\ndata: 2]\n\ndata: [DONE]\n\n";
+    const STREAM: &str =
+        "\u{feff}: hi\r\ndata: {\"t\": \"日本\r\rdata: \"😀\"\r\n\r\nevent: x\ndata: [1,\ndata: 2]\n\ndata: [DONE]\n\n";
 
     #[test]
     fn split_at_every_byte() {

@@ -1,12 +1,13 @@
 //! Texts and JSON with placeholders such as `{{message}}`, and environment variables as `${NAME}`.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use karat_core::port::TrialContext;
 use karat_json::text::text_form;
 use karat_json::{Path, Problems, Subject, nearest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::headers::{MissingVariable, is_variable_name};
 use crate::selector::Selector;
@@ -32,11 +33,13 @@ pub(crate) enum Placeholder {
     Uuid,
     CaseId,
     Turn,
+    /// What was said before the message.
     Messages,
+    /// The message in the form of the history.
+    UserMessage,
     Reply(Selector),
     Decision,
     Approval(Selector),
-    Role,
     Content,
 }
 
@@ -60,23 +63,27 @@ pub(crate) struct Environment<'l> {
 /// The values of placeholders.
 pub(crate) struct Values<'v> {
     pub(crate) message: &'v str,
-    pub(crate) conversation_id: Option<&'v str>,
     pub(crate) turn: usize,
     pub(crate) messages: &'v [Value],
+    pub(crate) user_message: Option<&'v Value>,
     /// The reply to the previous request.
     pub(crate) reply: Option<&'v Value>,
     pub(crate) decision: Option<&'v Value>,
     pub(crate) approval: Option<&'v Value>,
-    /// Role and text, in the scope of items.
-    pub(crate) item: Option<(&'v str, &'v str)>,
+    /// The text of a message of the history.
+    pub(crate) content: Option<&'v str>,
     pub(crate) case_id: &'v str,
-    pub(crate) uuids: &'v Uuids<'v>,
+    pub(crate) ids: &'v Ids<'v>,
 }
 
-/// Generates the UUIDs of a conversation.
-pub(crate) struct Uuids<'t> {
+/// The ids of a conversation.
+pub(crate) struct Ids<'t> {
     trial: TrialContext<'t>,
-    seed: String,
+    attempt: usize,
+    /// The id that the agent gave. `None` inside if it has not given any yet.
+    given: Option<Option<String>>,
+    /// Our id, if it is needed.
+    own: OnceLock<String>,
     count: AtomicUsize,
 }
 
@@ -114,29 +121,64 @@ impl<'l> Environment<'l> {
     }
 }
 
-impl<'t> Uuids<'t> {
-    pub(crate) fn new(trial: TrialContext<'t>) -> Self {
-        Self { trial, seed: trial.conversation_id(), count: AtomicUsize::new(0) }
+impl<'t> Ids<'t> {
+    /// `is_given`: the agent gives the id of the conversation, so that there is none before its first reply.
+    /// Every attempt has its own ids, so that an agent with a memory never mixes them.
+    pub(crate) fn new(trial: TrialContext<'t>, is_given: bool, attempt: usize) -> Self {
+        Self { trial, attempt, given: is_given.then_some(None), own: OnceLock::new(), count: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn conversation_id(&self) -> &str {
-        &self.seed
+    /// Ids of messages, which are different from those in requests.
+    pub(crate) fn of_messages(trial: TrialContext<'t>) -> Self {
+        Self::new(trial, false, usize::MAX)
     }
 
-    fn next(&self) -> String {
+    pub(crate) fn set(&mut self, id: String) {
+        self.given = Some(Some(id));
+    }
+
+    fn own(&self) -> &str {
+        self.own.get_or_init(|| match self.attempt {
+            0 => self.trial.conversation_id(),
+            attempt => {
+                let run_id = format!("{}:{}:retry", self.trial.run_id, self.trial.number);
+                TrialContext { run_id: &run_id, number: attempt, ..self.trial }.conversation_id()
+            }
+        })
+    }
+
+    fn conversation_id(&self) -> Option<&str> {
+        match &self.given {
+            Some(given) => given.as_deref(),
+            None => Some(self.own()),
+        }
+    }
+
+    fn next_uuid(&self) -> String {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        TrialContext { run_id: &self.seed, number, ..self.trial }.conversation_id()
+        TrialContext { run_id: self.own(), number, ..self.trial }.conversation_id()
     }
 }
 
 impl Scope {
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Request => &["message", "conversationId", "uuid", "caseId", "turn", "messages", "reply:"],
-            Self::Resume => {
-                &["message", "conversationId", "uuid", "caseId", "turn", "messages", "reply:", "decision", "approval:"]
+            Self::Request => {
+                &["message", "conversationId", "uuid", "caseId", "turn", "messages", "userMessage", "reply:"]
             }
-            Self::Item => &["role", "content", "conversationId", "uuid", "caseId"],
+            Self::Resume => &[
+                "message",
+                "conversationId",
+                "uuid",
+                "caseId",
+                "turn",
+                "messages",
+                "userMessage",
+                "reply:",
+                "decision",
+                "approval:",
+            ],
+            Self::Item => &["content", "uuid", "caseId"],
         }
     }
 }
@@ -160,10 +202,10 @@ impl Placeholder {
             "caseId" => return Ok(Self::CaseId),
             "turn" => return Ok(Self::Turn),
             "messages" => return Ok(Self::Messages),
+            "userMessage" => return Ok(Self::UserMessage),
             "reply" => return Ok(Self::Reply(selector()?)),
             "decision" => return Ok(Self::Decision),
             "approval" => return Ok(Self::Approval(selector()?)),
-            "role" => return Ok(Self::Role),
             "content" => return Ok(Self::Content),
             _ => {}
         }
@@ -173,7 +215,9 @@ impl Placeholder {
         };
         let help = match nearest(word, scope.names()) {
             Some(known) => format!("did you mean {}?", written(known)),
-            None => format!("known here: {}", scope.names().iter().map(|name| written(name)).collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("known here: {}", scope.names().iter().map(|name| written(name)).collect::<Vec<_>>().join(", "))
+            }
         };
         Err(TemplateError::Unknown { name: name.to_owned(), help })
     }
@@ -181,16 +225,16 @@ impl Placeholder {
     fn value(&self, values: &Values<'_>) -> Option<Value> {
         Some(match self {
             Self::Message => values.message.into(),
-            Self::ConversationId => values.conversation_id?.into(),
-            Self::Uuid => values.uuids.next().into(),
+            Self::ConversationId => values.ids.conversation_id()?.into(),
+            Self::Uuid => values.ids.next_uuid().into(),
             Self::CaseId => values.case_id.into(),
             Self::Turn => values.turn.into(),
             Self::Messages => values.messages.into(),
+            Self::UserMessage => values.user_message?.clone(),
             Self::Reply(selector) => selector.find_non_null(values.reply?)?.clone(),
             Self::Decision => values.decision?.clone(),
             Self::Approval(selector) => selector.find_non_null(values.approval?)?.clone(),
-            Self::Role => values.item?.0.into(),
-            Self::Content => values.item?.1.into(),
+            Self::Content => values.content?.into(),
         })
     }
 
@@ -204,7 +248,9 @@ impl Placeholder {
 
     fn required(&self, values: &Values<'_>) -> Result<Value, String> {
         self.value(values).ok_or_else(|| match self {
-            Self::Reply(selector) => format!("the reply has nothing at '{}', which the next request needs", selector.as_str()),
+            Self::Reply(selector) => {
+                format!("the reply has nothing at '{}', which the next request needs", selector.as_str())
+            }
             Self::ConversationId => "the agent has not given a conversation id yet".to_owned(),
             other => format!("'{{{{{}}}}}' has no value", other.name()),
         })
@@ -265,6 +311,11 @@ impl Template {
             [Piece::Placeholder(placeholder)] => Some(placeholder),
             _ => None,
         }
+    }
+
+    /// Returns the text with `x` in place of each placeholder.
+    pub(crate) fn sketch(&self) -> String {
+        self.0.iter().map(|piece| if let Piece::Literal(text) = piece { text } else { "x" }).collect()
     }
 
     pub(crate) fn render(&self, values: &Values<'_>) -> Result<String, String> {
@@ -457,14 +508,6 @@ pub(crate) fn check_text(text: &str, scope: Scope, path: &Path<'_>, problems: &m
     }
 }
 
-/// The default form of a message in the history.
-pub(crate) fn default_item() -> Map<String, Value> {
-    match json!({"role": "{{role}}", "content": "{{content}}"}) {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
-}
-
 /// Other texts in double braces, such as JSON or code, are literal.
 fn looks_like_placeholder(name: &str) -> bool {
     let word = name.trim();
@@ -497,6 +540,7 @@ mod tests {
     use karat_core::case::{Case, CaseLocation, Expectation, Input};
     use karat_core::port::IgnoreWaits;
     use rstest::rstest;
+    use serde_json::json;
 
     use super::*;
 
@@ -523,18 +567,19 @@ mod tests {
             has_turns: true,
             wait_observer: &IgnoreWaits,
         };
-        let uuids = Uuids::new(trial);
+        let mut ids = Ids::new(trial, false, 0);
+        ids.set("c/1".to_owned());
         run(&Values {
             message: "say \"hi\" & go",
-            conversation_id: Some("c/1"),
             turn: 1,
             messages: &[json!({"role": "user", "content": "a"}), json!({"role": "assistant", "content": "b"})],
             reply: Some(&json!({"id": 7, "list": [1, 2]})),
             decision: Some(&json!({"approved": true})),
             approval: None,
-            item: None,
+            user_message: None,
+            content: None,
             case_id: &case.id,
-            uuids: &uuids,
+            ids: &ids,
         })
     }
 
@@ -577,7 +622,7 @@ mod tests {
     #[case("{{ message }}", "unknown placeholder '{{ message }}'")]
     #[case("{{message:/a}}", "unknown placeholder '{{message:/a}}'")]
     #[case("{{reply}}", "unknown placeholder '{{reply}}'")]
-    #[case("{{role}}", "unknown placeholder '{{role}}'")]
+    #[case("{{content}}", "unknown placeholder '{{content}}'")]
     #[case("{{reply:id}}", "the selector of '{{reply:id}}' must be a JSON pointer that starts with '/'")]
     #[case("x ${OTHER}", "the environment variable OTHER is not set")]
     #[case("x{{reply:/none}}", "the reply has nothing at '/none', which the next request needs")]
