@@ -12,6 +12,7 @@ mod http_config;
 mod http_conversation;
 mod http_reply;
 mod model;
+mod preset;
 mod price;
 mod program;
 mod recording;
@@ -40,6 +41,7 @@ pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,
 };
+pub use preset::{Preset, PresetEndpoint, PresetError};
 pub use price::Price;
 pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
