@@ -9,30 +9,45 @@ mod command_chat;
 mod headers;
 mod http;
 mod http_config;
+mod http_conversation;
+mod http_reply;
 mod model;
+mod preset;
 mod price;
 mod program;
 mod recording;
 mod reply;
+mod reply_error;
+mod request_map;
+mod request_template;
+mod response_map;
 mod retry;
+mod rule;
 mod scripted;
 mod scripted_chat;
+mod selector;
+mod stream;
+mod template;
 
 pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
 pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
 pub use headers::{MissingVariable, expand_variables};
-pub use http::HttpAgent;
-pub use http_config::{HttpConfig, Method, RequestMap};
+pub use http::{HttpAgent, HttpAgentError};
+pub use http_config::{Decision, ExtraRequest, HttpConfig, Method, PollConfig, ResumeConfig, SessionConfig};
 pub use karat_http::{ClientError, Throttle};
 pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,
 };
+pub use preset::{Preset, PresetEndpoint, PresetError};
 pub use price::Price;
 pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
-pub use reply::{ResponseMap, ToolCallMap};
+pub use request_map::{MessageForm, RequestMap};
+pub use response_map::{ApprovalMap, Format, Mapped, ResponseMap, ToolCallMap};
+pub use rule::Rule;
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
+pub use selector::Selector;

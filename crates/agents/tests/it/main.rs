@@ -5,13 +5,16 @@
 #[cfg(target_os = "linux")]
 mod command;
 mod connections;
+mod conversations;
 mod determinants;
 mod errors;
 mod http_config;
 mod invalid_settings;
+mod product_server;
 mod recording;
 mod replies;
 mod requests;
 mod scripted;
+mod streams;
 mod structured;
 mod support;

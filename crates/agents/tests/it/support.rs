@@ -44,11 +44,9 @@ pub(crate) fn config(value: &Value) -> HttpConfig {
     config.unwrap()
 }
 
-/// Creates an agent for a URL without expanding variables in headers.
+/// Creates an agent for a URL; there are no environment variables.
 pub(crate) fn agent_at(url: &str, value: &Value) -> HttpAgent {
-    let config = config(value);
-    let headers: Vec<(String, String)> = config.headers.clone().into_iter().collect();
-    HttpAgent::new(url, &headers, config).unwrap()
+    HttpAgent::new(url, config(value), &|_| None).unwrap()
 }
 
 pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
@@ -61,7 +59,7 @@ pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, Agen
 }
 
 pub(crate) fn trial(case: &Case, sample: u32) -> TrialContext<'_> {
-    TrialContext { run_id: "run", number: 0, case, sample, wait_observer: &IgnoreWaits }
+    TrialContext { run_id: "run", number: 0, case, sample, has_turns: false, wait_observer: &IgnoreWaits }
 }
 
 /// Asks a server that always replies with `entry`.
