@@ -75,8 +75,7 @@ pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
 
 /// Like [`read_literal`], but joins the text parts of a message as the libraries of models do: without a separator.
 pub(crate) fn read_pieces(value: &Value, role: &str) -> Option<ParsedMessages> {
-    let mut parsed =
-        ParsedMessages { structured: true, literal: true, has_pieces: true, ..ParsedMessages::default() };
+    let mut parsed = ParsedMessages { structured: true, literal: true, has_pieces: true, ..ParsedMessages::default() };
     let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
     (is_known && !parsed.is_empty()).then_some(parsed)
 }

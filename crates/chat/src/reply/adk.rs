@@ -118,7 +118,8 @@ fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
         return;
     }
     let original = arguments.get("originalFunctionCall").or_else(|| arguments.get("original_function_call"));
-    let call_id = original.and_then(|call| call.get("id")?.as_str()).or_else(|| arguments.get("functionCallId")?.as_str());
+    let call_id =
+        original.and_then(|call| call.get("id")?.as_str()).or_else(|| arguments.get("functionCallId")?.as_str());
     let confirmation = arguments.get("toolConfirmation").or_else(|| arguments.get("tool_confirmation"));
     let hint = confirmation.and_then(|confirmation| confirmation.get("hint")?.as_str()).filter(|hint| !hint.is_empty());
     let question = hint.map(str::to_owned).or_else(|| turn.describe_call(call_id?));

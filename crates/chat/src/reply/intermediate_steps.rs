@@ -146,7 +146,12 @@ pub(super) fn read_n8n_stream(items: &[Value], turn: &mut Turn) {
                 open = open.saturating_sub(1);
                 turn.is_complete = open == 0;
             }
-            "error" => turn.fail(item.get("content").or_else(|| item.get("error")).and_then(error_text).unwrap_or_else(|| "error".to_owned())),
+            "error" => turn.fail(
+                item.get("content")
+                    .or_else(|| item.get("error"))
+                    .and_then(error_text)
+                    .unwrap_or_else(|| "error".to_owned()),
+            ),
             _ => {}
         }
     }

@@ -38,7 +38,11 @@ pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut Turn) {
             }
             "action_execution_rejected" => {
                 let name = first_text(event, &["name"]).unwrap_or_default();
-                turn.finish_call(None, Some(name), Outcome::failed(&Value::String("the action was rejected".to_owned())));
+                turn.finish_call(
+                    None,
+                    Some(name),
+                    Outcome::failed(&Value::String("the action was rejected".to_owned())),
+                );
             }
             _ => {}
         }
