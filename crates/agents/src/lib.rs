@@ -1,4 +1,4 @@
-//! Agents under test: HTTP endpoints, models, commands and scripts.
+//! Agents under test: HTTP endpoints, models, programs, functions and scripts.
 //!
 //! This crate sends requests and parses replies. It never judges them.
 
@@ -6,11 +6,14 @@ mod budget;
 mod budgeted;
 mod command;
 mod command_chat;
+mod function;
 mod headers;
+mod history;
 mod http;
 mod http_config;
 mod model;
 mod price;
+mod process_pool;
 mod program;
 mod recording;
 mod reply;
@@ -22,6 +25,7 @@ pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
 pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
+pub use function::{FunctionAgent, FunctionError, Language};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::HttpAgent;
 pub use http_config::{HttpConfig, Method, RequestMap};

@@ -8,7 +8,7 @@ use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;
-use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
+use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_object_map, read_string};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -47,6 +47,9 @@ pub struct ScriptedReply {
     /// The tool calls: `name`, `params`, `success`, `durationMs`, `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<Map<String, Value>>>,
+    /// Whether the agent does not report its tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_unreported: Option<bool>,
     /// `inputTokens`, `outputTokens`, `costUsd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Map<String, Value>>,
@@ -55,6 +58,9 @@ pub struct ScriptedReply {
     /// Delay before the reply, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
+    /// Time until the first text of the answer, in milliseconds, as if it was streamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
     /// Fail with this message instead of replying.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -113,6 +119,8 @@ fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     let mut object = ObjectReader::open(value, path, problems)?;
     let response = object.nullable("response", path, problems, read_string).unwrap_or_default();
     let delay = object.nullable("delayMs", path, problems, read_count).unwrap_or_default();
+    let first_token = object.nullable("firstTokenMs", path, problems, read_count).map(Duration::from_millis);
+    let calls_unreported = object.nullable("callsUnreported", path, problems, read_bool).unwrap_or_default();
     let error = object.nullable("error", path, problems, read_string);
     let mut reply = Map::new();
     reply.insert("response".to_owned(), Value::from(response));
@@ -123,10 +131,16 @@ fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     reply.extend(model.map(|model| ("model".to_owned(), Value::String(model))));
     object.close(path, problems);
     let trace = ResponseMap::default().parse_trace(&Value::Object(reply));
-    if let Err(message) = &trace {
+    match &trace {
         // Everything but the tool calls has been validated above.
-        problems.at(&path.key("toolCalls"), message.clone());
+        Err(message) => problems.at(&path.key("toolCalls"), message.clone()),
+        Ok(trace) if calls_unreported && !trace.tool_calls.is_empty() => {
+            problems.at(&path.key("callsUnreported"), "'callsUnreported' contradicts 'toolCalls'");
+        }
+        Ok(_) => {}
     }
+    let first_token_ms = first_token.map(|elapsed| elapsed.as_secs_f64() * 1000.0);
+    let trace = trace.map(|trace| Trace { first_token_ms, calls_unreported, ..trace });
     let outcome = error.map_or(trace, Err);
     Some(Answer { delay: Duration::from_millis(delay), outcome })
 }

@@ -9,9 +9,11 @@ pub mod lenient;
 mod message;
 mod messages;
 mod part;
+mod reply;
 
 pub use call::parse_arguments;
 pub use conversation::{Conversation, ConversationSteps};
 pub use messages::{
     ParsedMessages, collect_text, first_choice, parse_result, plain_message, read, read_literal, read_or_text,
 };
+pub use reply::{Approval, LateResult, Reply, ReplyCall, ReplyError, ReplyStep, read_reply};

@@ -237,7 +237,7 @@ fn content_of_text(text: &str, role: &str) -> TextContent {
 fn add_part(part: &Value, message: &mut Message, results: &mut Vec<Message>, parsed: &mut ParsedMessages) {
     match part::read(part) {
         Part::Text(text) => {
-            if !message.content.is_empty() && !text.is_empty() {
+            if !message.content.is_empty() && !text.is_empty() && !parsed.has_pieces {
                 message.content.push('\n');
             }
             message.content.push_str(&text);

@@ -25,6 +25,8 @@ pub struct ParsedMessages {
     pub structured: bool,
     /// Texts are not parsed, even if they are the JSON of calls or parts.
     pub literal: bool,
+    /// Parts of text are pieces of one text, which are joined without a separator.
+    pub has_pieces: bool,
     /// Entries of `tool_calls` that name no tool.
     pub unread_calls: Vec<Value>,
 }
@@ -69,6 +71,13 @@ pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, literal: true, ..ParsedMessages::default() };
     let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
     (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
+}
+
+/// Like [`read_literal`], but joins the text parts of a message as the libraries of models do: without a separator.
+pub(crate) fn read_pieces(value: &Value, role: &str) -> Option<ParsedMessages> {
+    let mut parsed = ParsedMessages { structured: true, literal: true, has_pieces: true, ..ParsedMessages::default() };
+    let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
+    (is_known && !parsed.is_empty()).then_some(parsed)
 }
 
 /// Parses the messages of a value, or takes a bare text as one message.

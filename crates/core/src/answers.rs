@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for &mut HeadReader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseAnswers {
     pub case_id: String,
-    /// The called tools per trial; `None` if the agent did not answer.
+    /// The called tools per trial; `None` if the agent did not answer, or does not report its calls.
     pub trials: Vec<Option<Vec<String>>>,
 }
 
@@ -158,12 +158,14 @@ impl<'de> Deserialize<'de> for CaseAnswers {
     }
 }
 
-/// Returns the tools called in a trial, or `None` if the agent did not answer.
+/// Returns the tools called in a trial, or `None` if they are not known.
 fn called_tools(outcome: Option<Outcome>, error: Option<&str>, details: Option<&RawValue>) -> Option<Vec<String>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Details {
         tools_called: Vec<String>,
+        #[serde(default)]
+        calls_unreported: bool,
     }
 
     // Other runners write no outcome, and report a timeout as a failure.
@@ -171,7 +173,8 @@ fn called_tools(outcome: Option<Outcome>, error: Option<&str>, details: Option<&
     if outcome == Outcome::Errored || Cause::read(outcome, error) == Some(Cause::Timeout) {
         return None;
     }
-    serde_json::from_str(details?.get()).ok().map(|Details { tools_called }| tools_called)
+    let details: Details = serde_json::from_str(details?.get()).ok()?;
+    (!details.calls_unreported).then_some(details.tools_called)
 }
 
 #[cfg(test)]
@@ -214,6 +217,7 @@ mod tests {
             ]}},
             {"id": "e", "passed": true, "trials": 3},
             {"id": "f", "passed": true, "trials": 3, "details": {"toolsCalled": []}},
+            {"id": "g", "passed": true, "details": {"toolsCalled": [], "callsUnreported": true}},
         ]});
         let answers = read_answers(result.to_string().as_bytes()).expect("valid result");
         let trials: Vec<_> = answers.iter().map(|answer| answer.trials.clone()).collect();
@@ -227,6 +231,7 @@ mod tests {
                 vec![called(&["x"]), None],
                 vec![None],
                 vec![called(&[])],
+                vec![None],
             ]
         );
     }

@@ -1,9 +1,11 @@
 //! The actions of an agent in a case, as written to results.
 
+use std::ops::Not;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assertion::{AssertionVerdict, NearMiss};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
 use crate::trace::{ToolCall, Trace, Usage};
@@ -22,6 +24,12 @@ pub struct CaseDetails {
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
+    /// Time from sending the message to the first text of the answer, if the reply was a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<f64>,
+    /// Whether the agent does not report its tool calls, so that the lists of calls are empty and prove nothing.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub calls_unreported: bool,
     /// Standard error of an agent that is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
@@ -49,6 +57,8 @@ impl From<Trace> for CaseDetails {
             usage: trace.usage,
             model: trace.model,
             stop_reason: trace.stop_reason,
+            first_token_ms: trace.first_token_ms,
+            calls_unreported: trace.calls_unreported,
             stderr: trace.stderr,
             warnings: trace.warnings,
             near_misses: Vec::new(),
@@ -59,6 +69,15 @@ impl From<Trace> for CaseDetails {
 }
 
 impl CaseDetails {
+    /// Whether an assertion about tool calls was not judged because the agent does not report its calls.
+    pub fn has_unjudged_calls(&self) -> bool {
+        let is_unjudged = |line: &AssertionVerdict| {
+            matches!(line.verdict, AssertionOutcome::Skipped | AssertionOutcome::Errored)
+                && Field::ALL.into_iter().any(|field| field.is_about_calls() && field.name() == line.assertion)
+        };
+        self.calls_unreported && self.assertions.iter().any(is_unjudged)
+    }
+
     /// Returns these details as a trace document with one step, from the message to the final response. Latency is left
     /// out, since it differs between runs in which the agent does the same.
     pub fn document<'a>(

@@ -48,6 +48,8 @@ pub enum Cause {
     NotRun,
     /// A check gave no verdict: an eval function errored, or a tool's schema is invalid.
     Check,
+    /// The case asserts something about tool calls, but the agent does not report them and judging is strict.
+    UnreportedCalls,
     /// A bug in karat.
     Internal,
 }
@@ -59,7 +61,7 @@ impl Cause {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Assertion | Self::Timeout => Outcome::Failed,
-            Self::Agent | Self::NotRun | Self::Check | Self::Internal => Outcome::Errored,
+            Self::Agent | Self::NotRun | Self::Check | Self::UnreportedCalls | Self::Internal => Outcome::Errored,
         }
     }
 

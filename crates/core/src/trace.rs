@@ -15,6 +15,10 @@ pub struct Trace {
     pub stop_reason: Option<String>,
     /// From sending the message to the complete answer, without delays between retries.
     pub latency_ms: f64,
+    /// From sending the message to the first text of the answer; known only for streams.
+    pub first_token_ms: Option<f64>,
+    /// Whether the agent does not report its tool calls. `tool_calls` is then empty and proves nothing.
+    pub calls_unreported: bool,
     /// Standard error of an agent that is a program.
     pub stderr: Option<String>,
     /// Oddities of the answer that no assertion covers, such as truncation.
@@ -69,6 +73,12 @@ fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Val
 impl Trace {
     pub fn tool_names(&self) -> Vec<&str> {
         self.tool_calls.iter().map(|call| call.name.as_str()).collect()
+    }
+
+    /// Adds the standard error of a program, unless it is empty.
+    #[must_use]
+    pub fn with_stderr(self, stderr: String) -> Self {
+        Self { stderr: Some(stderr).filter(|text| !text.is_empty()), ..self }
     }
 
     pub fn cost_usd(&self) -> Option<f64> {

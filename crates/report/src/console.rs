@@ -204,6 +204,7 @@ impl Reporter for ConsoleReporter {
                 }
                 self.page.not_passed(std::mem::take(&mut self.not_passed), &mut out);
                 self.page.unreachable(totals, &mut out);
+                self.page.unreported_calls(totals, &mut out);
                 if self.suites.len() > 1 || self.is_suite_hidden {
                     self.page.totals(totals, &mut out);
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
-use karat_core::result::{CaseResult, Cause, SkippedCase};
+use karat_core::result::{CaseDetails, CaseResult, Cause, SkippedCase};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -120,6 +120,9 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
     }
     if case.is_vacuous_pass() {
         out.add_property(("vacuous", VACUOUS));
+    }
+    if result.all_details().any(CaseDetails::has_unjudged_calls) {
+        out.add_property(("callsUnreported", "true"));
     }
     let response = &result.details.response;
     if !response.is_empty() {

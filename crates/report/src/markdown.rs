@@ -13,12 +13,15 @@ use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
-use crate::console::case_details::call_text;
+use crate::console::case_details::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
 use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
-use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason, unreachable_text};
+use crate::record::{
+    CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason, unreachable_text,
+    unreported_calls_text,
+};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 /// Maximum size of a summary in bytes. GitHub does not show more than 1 MiB.
@@ -321,7 +324,7 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
         .map(|call| shorten(&call_text(call, false), 200).into_owned())
         .collect();
     let more = result.details.tool_calls.len().saturating_sub(MAX_NAMED);
-    let calls = if calls.is_empty() { "none".to_owned() } else { calls.join("; ") };
+    let calls = if calls.is_empty() { no_calls_text(&result.details).to_owned() } else { calls.join("; ") };
     let _ = write!(text, "\ncalls: {calls}");
     if more > 0 {
         let _ = write!(text, "; and {more} more");
@@ -340,7 +343,8 @@ fn warnings(run: &RunRecord) -> Vec<String> {
     if run.totals.interrupted {
         found.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
-    for text in run.totals.unreachable.iter().filter_map(unreachable_text) {
+    let notes = run.totals.unreachable.iter().filter_map(unreachable_text);
+    for text in notes.chain(unreported_calls_text(&run.totals)) {
         found.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {

@@ -227,6 +227,19 @@ pub(crate) fn unreachable_text(agent: &UnreachableAgent) -> Option<String> {
     Some(format!("the agent cannot be reached, so {cases} not run: {}", agent.error))
 }
 
+/// Says how many cases have assertions about tool calls that the agent does not report, and how to read the calls.
+pub(crate) fn unreported_calls_text(totals: &RunTotals) -> Option<String> {
+    let cases = match totals.calls_unreported {
+        0 => return None,
+        1 => "1 case".to_owned(),
+        count => format!("{count} cases"),
+    };
+    Some(format!(
+        "the agent does not report its tool calls, so assertions about calls were not judged in {cases}: set \
+         'agent.response.toolCalls' or 'agent.response.conversation' to where its reply has them"
+    ))
+}
+
 /// Groups cases with the same reason, in order of their first case.
 pub(crate) fn group_by_reason<'r>(
     cases: impl Iterator<Item = CaseRecord<'r>>,

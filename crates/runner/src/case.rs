@@ -86,7 +86,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
             result.cause = match (result.passed, &verdict.error) {
                 (true, _) => None,
                 (false, None) => Some(Cause::Assertion),
-                (false, Some(_)) => Some(Cause::Check),
+                (false, Some(error)) => Some(error.cause),
             };
             result.outcome = result.cause.map_or(Outcome::Passed, Cause::outcome);
             result.duration_ms = whole_millis(trace.latency_ms);
@@ -94,7 +94,8 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
             result.assertions_skipped = verdict.assertions_skipped;
             result.vacuous = verdict.vacuous;
             result.marks = response_marks(&case.expect, tokens, &verdict);
-            result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
+            let first_failure = || verdict.failures.first().map(|failure| failure.message.clone());
+            result.error = verdict.error.map(|error| error.message).or_else(first_failure);
             result.failures = verdict.failures;
             result.details = CaseDetails {
                 skipped_tokens: verdict.skipped_tokens,

@@ -307,7 +307,7 @@ impl SuiteRun<'_> {
         let (watch, agent) = (Stopwatch::start(), self.agent());
         let (run_id, timeout) = (&self.shared.plan.run_id, self.shared.plan.timeout);
         let Trial { number, sample } = trial;
-        let trial = TrialContext { run_id, number, case: &case.case, sample, wait_observer: &watch };
+        let trial = TrialContext { run_id, number, case: &case.case, sample, has_turns: false, wait_observer: &watch };
         let result = converse(agent, trial, timeout, &watch).await;
         reachability.record(&result);
         *duration = match &result {

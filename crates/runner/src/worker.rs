@@ -94,7 +94,7 @@ async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult
         return case_result(case, CaseEnd::not_run(), &shared.plan.tokens, &shared.plan.redactor);
     }
     let run_id = &shared.plan.run_id;
-    let trial = TrialContext { run_id, number, case, sample: unit.sample, wait_observer: &watch };
+    let trial = TrialContext { run_id, number, case, sample: unit.sample, has_turns: false, wait_observer: &watch };
     let answer = converse(shared.agent(suite), trial, shared.plan.timeout, &watch).await;
     reachability.record(&answer);
     let end = match answer {

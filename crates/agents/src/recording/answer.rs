@@ -36,6 +36,10 @@ pub(super) struct RecordedTrace {
     stop_reason: Option<String>,
     latency_ms: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_token_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    calls_unreported: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     stderr: Option<Text>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -46,12 +50,24 @@ impl Answer for Trace {
     type Recorded = RecordedTrace;
 
     fn sanitise(&mut self, redactor: &Redactor) {
-        let Trace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = self;
+        let Trace {
+            response,
+            tool_calls,
+            usage,
+            model,
+            stop_reason,
+            latency_ms,
+            first_token_ms,
+            calls_unreported: _,
+            stderr,
+            warnings,
+        } = self;
         redactor.string(response);
         let optional = [model, stop_reason, stderr].into_iter().flatten();
         optional.chain(warnings).for_each(|text| redactor.string(text));
         usage.iter_mut().for_each(sanitise_usage);
         sanitise_number(latency_ms);
+        first_token_ms.iter_mut().for_each(sanitise_number);
         for call in tool_calls {
             let ToolCall { name, success: _, duration_ms, params, raw_params, result, error } = call;
             redactor.string(name);
@@ -65,7 +81,18 @@ impl Answer for Trace {
     }
 
     fn to_recorded(&self) -> RecordedTrace {
-        let Trace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = self.clone();
+        let Trace {
+            response,
+            tool_calls,
+            usage,
+            model,
+            stop_reason,
+            latency_ms,
+            first_token_ms,
+            calls_unreported,
+            stderr,
+            warnings,
+        } = self.clone();
         RecordedTrace {
             response: response.into(),
             tool_calls,
@@ -73,13 +100,26 @@ impl Answer for Trace {
             model,
             stop_reason,
             latency_ms,
+            first_token_ms,
+            calls_unreported,
             stderr: stderr.map(Text::from),
             warnings,
         }
     }
 
     fn from_recorded(recorded: RecordedTrace) -> Self {
-        let RecordedTrace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = recorded;
+        let RecordedTrace {
+            response,
+            tool_calls,
+            usage,
+            model,
+            stop_reason,
+            latency_ms,
+            first_token_ms,
+            calls_unreported,
+            stderr,
+            warnings,
+        } = recorded;
         Trace {
             response: response.into(),
             tool_calls,
@@ -87,6 +127,8 @@ impl Answer for Trace {
             model,
             stop_reason,
             latency_ms,
+            first_token_ms,
+            calls_unreported,
             stderr: stderr.map(String::from),
             warnings,
         }

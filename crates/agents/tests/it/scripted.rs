@@ -27,6 +27,15 @@ fn findings(text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn replies_like_an_agent_that_streams_or_does_not_report_calls() {
+    let agent = agent(&json!({"replies": {}, "otherwise": {"firstTokenMs": 40, "callsUnreported": true}}));
+    let trace = ask(&agent, "hi").await.unwrap();
+    assert_eq!((trace.first_token_ms, trace.calls_unreported), (Some(40.0), true));
+    let contradiction = r#"{"replies": {"a": {"toolCalls": [{"name": "t"}], "callsUnreported": true}}}"#;
+    assert_eq!(findings(contradiction), ["1:69 'callsUnreported' contradicts 'toolCalls'"]);
+}
+
+#[tokio::test]
 async fn replies_by_message() {
     let agent = agent(&json!({
         "$schema": "../script.schema.json",
@@ -57,10 +66,8 @@ async fn replies_by_message() {
         tool_calls: vec![call],
         usage: Some(usage),
         model: Some("m".to_owned()),
-        stop_reason: None,
-        stderr: None,
-        warnings: Vec::new(),
         latency_ms: full.latency_ms,
+        ..Trace::default()
     };
     assert_eq!(full, expected);
     let empty = ask(&agent, "empty").await.unwrap();

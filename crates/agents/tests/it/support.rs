@@ -61,7 +61,7 @@ pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, Agen
 }
 
 pub(crate) fn trial(case: &Case, sample: u32) -> TrialContext<'_> {
-    TrialContext { run_id: "run", number: 0, case, sample, wait_observer: &IgnoreWaits }
+    TrialContext { run_id: "run", number: 0, case, sample, has_turns: false, wait_observer: &IgnoreWaits }
 }
 
 /// Asks a server that always replies with `entry`.

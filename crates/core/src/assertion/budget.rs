@@ -1,4 +1,4 @@
-//! Budgets of the answer: time, tokens, length, cost.
+//! Budgets of the answer: times, tokens, length, cost.
 
 use std::ops::ControlFlow;
 
@@ -61,4 +61,20 @@ pub(super) fn max_cost(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
     let holds = cost <= max * (1.0 + 1e-9);
     let check = Check::from_bool(holds, || format!("expected at most ${max} but it cost ${cost}"));
     tally.record(Field::MaxCostUsd, check)
+}
+
+pub(super) fn max_first_token(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(max) = evidence.case.expect.max_first_token_ms else {
+        return ControlFlow::Continue(());
+    };
+    let Some(elapsed) = evidence.trace.first_token_ms else {
+        tally
+            .warn("maxFirstTokenMs: the time of the first text is unknown, since the reply is not a stream".to_owned());
+        return tally.record(Field::MaxFirstTokenMs, Check::Skipped);
+    };
+    // Rounded up, so that the text never shows a time that is within the budget.
+    let check = Check::from_bool(elapsed <= max, || {
+        format!("expected the first text within {max} ms but it took {} ms", elapsed.ceil())
+    });
+    tally.record(Field::MaxFirstTokenMs, check)
 }

@@ -9,6 +9,7 @@ use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
 use crate::case::{ExpectedText, TextKind};
 use crate::judgement::{Conclusion, EvalResult, Judgement};
+use crate::outcome::Cause;
 use crate::token::looks_like_token;
 use karat_json::text::shorten;
 
@@ -51,7 +52,8 @@ impl<'e> PendingVerdict<'e> {
             Conclusion::Error(error) => {
                 // The traceback in the following lines goes into the details only.
                 let summary = error.message.lines().next().unwrap_or_default();
-                self.tally.record_error(Field::Evals, &format!("{name} errored ({}): {summary}", error.kind))
+                let message = format!("{name} errored ({}): {summary}", error.kind);
+                self.tally.record_error(Field::Evals, Cause::Check, &message)
             }
         };
         self.tally.push_eval(EvalResult::new(name, judgement));

@@ -28,13 +28,14 @@ pub enum Field {
     MinLength,
     MaxLength,
     MaxCostUsd,
+    MaxFirstTokenMs,
     NumbersGrounded,
     Evals,
 }
 
 impl Field {
     /// All fields in the order in which they are judged.
-    pub const ALL: [Field; 22] = [
+    pub const ALL: [Field; 23] = [
         Field::ToolsCalled,
         Field::ToolsAcceptable,
         Field::ToolsNotCalled,
@@ -55,6 +56,7 @@ impl Field {
         Field::MinLength,
         Field::MaxLength,
         Field::MaxCostUsd,
+        Field::MaxFirstTokenMs,
         Field::NumbersGrounded,
         // Last, since they are the most expensive: a case decided before does not run them.
         Field::Evals,
@@ -83,8 +85,38 @@ impl Field {
             Field::MinLength => "minLength",
             Field::MaxLength => "maxLength",
             Field::MaxCostUsd => "maxCostUsd",
+            Field::MaxFirstTokenMs => "maxFirstTokenMs",
             Field::NumbersGrounded => "numbersGrounded",
             Field::Evals => "evals",
+        }
+    }
+
+    /// Whether the field asserts something about tool calls, so that it needs an agent that reports them.
+    pub fn is_about_calls(self) -> bool {
+        match self {
+            Field::ToolsCalled
+            | Field::ToolsAcceptable
+            | Field::ToolsNotCalled
+            | Field::ToolParams
+            | Field::NoToolErrors
+            | Field::ToolOrder
+            | Field::MinToolCalls
+            | Field::MaxToolCalls
+            | Field::ToolArgsValid
+            | Field::NumbersGrounded => true,
+            Field::ResponseNonEmpty
+            | Field::ResponseContains
+            | Field::ResponseContainsAny
+            | Field::ResponseNotContains
+            | Field::ResponseMatches
+            | Field::MaxLatencyMs
+            | Field::MaxTokens
+            | Field::ResponseJsonSchema
+            | Field::MinLength
+            | Field::MaxLength
+            | Field::MaxCostUsd
+            | Field::MaxFirstTokenMs
+            | Field::Evals => false,
         }
     }
 

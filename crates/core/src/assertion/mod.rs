@@ -15,6 +15,7 @@ mod routing;
 mod schema;
 mod tally;
 mod text_match;
+mod unreported_calls;
 mod vacuity;
 
 use std::ops::ControlFlow;
@@ -22,7 +23,7 @@ use std::ops::ControlFlow;
 pub use evals::PendingVerdict;
 pub use field::Field;
 pub use marks::response_marks;
-pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, Verdict};
+pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict, Verdict};
 pub use vacuity::can_fail;
 
 use crate::case::Case;
@@ -59,7 +60,8 @@ pub struct Evidence<'e> {
 pub struct Strictness {
     /// Continues after the first failure.
     pub all_failures: bool,
-    /// Fails a case in which no assertion ran, a forbidden text is nearly there, or a text looks like a token.
+    /// Fails a case in which no assertion ran, a forbidden text is nearly there, or a text looks like a token. A case
+    /// with assertions about calls that the agent does not report is errored.
     pub strict: bool,
 }
 
@@ -69,6 +71,9 @@ pub fn judge(evidence: Evidence<'_>, strictness: Strictness) -> Verdict {
 }
 
 fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    if evidence.trace.calls_unreported && field.is_about_calls() {
+        return unreported_calls::skip(field, evidence, tally);
+    }
     match field {
         Field::ToolsCalled => routing::tools_called(evidence, tally),
         Field::ToolsAcceptable => routing::tools_acceptable(evidence, tally),
@@ -90,6 +95,7 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::MinLength => budget::min_length(evidence, tally),
         Field::MaxLength => budget::max_length(evidence, tally),
         Field::MaxCostUsd => budget::max_cost(evidence, tally),
+        Field::MaxFirstTokenMs => budget::max_first_token(evidence, tally),
         Field::NumbersGrounded => grounding::numbers_grounded(evidence, tally),
         // Recorded by `PendingVerdict` after all other fields.
         Field::Evals => ControlFlow::Continue(()),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::json_schema::{compile_schema, compile_tool_schema};
+use crate::outcome::Cause;
 use crate::registry::{Tool, ToolField};
 use crate::trace::ToolCall;
 
@@ -36,7 +37,7 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
                     Ok(validator) => validate_arguments(validator.as_ref(), call),
                     // The registry is wrong, not the agent.
                     Err(error) => {
-                        tally.record_error(Field::ToolArgsValid, &error)?;
+                        tally.record_error(Field::ToolArgsValid, Cause::Check, &error)?;
                         return tally.record(Field::ToolArgsValid, Check::Skipped);
                     }
                 },

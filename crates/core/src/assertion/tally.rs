@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
+use crate::outcome::Cause;
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,9 +57,17 @@ pub enum AssertionOutcome {
     /// There was nothing to check.
     Skipped,
     Passed,
-    /// An eval function or a tool's schema gave no verdict.
+    /// An eval function or a tool's schema gave no verdict, or the agent does not report its calls and judging is strict.
     Errored,
     Failed,
+}
+
+/// Why judging gave no verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoVerdict {
+    /// The key in `expect`, followed by the reason.
+    pub message: String,
+    pub cause: Cause,
 }
 
 /// The result of judging a trace.
@@ -66,8 +75,8 @@ pub enum AssertionOutcome {
 pub struct Verdict {
     /// Empty when the case passed.
     pub failures: Vec<Failure>,
-    /// Why there is no verdict: an eval function or a tool's schema errored before any failure.
-    pub error: Option<String>,
+    /// Why there is no verdict, if a check errored before any failure.
+    pub error: Option<NoVerdict>,
     /// The verdict of each assertion that was reached, in order.
     pub assertions: Vec<AssertionVerdict>,
     pub assertions_run: usize,
@@ -153,11 +162,11 @@ impl Tally {
     }
 
     /// Records a check that errored. Earlier failures remain the verdict; without any, the case has none.
-    pub(super) fn record_error(&mut self, field: Field, error: &str) -> ControlFlow<()> {
+    pub(super) fn record_error(&mut self, field: Field, cause: Cause, error: &str) -> ControlFlow<()> {
         self.note(field, AssertionOutcome::Errored);
         let message = format!("{field}: {error}");
         if self.verdict.failures.is_empty() {
-            self.verdict.error = Some(message);
+            self.verdict.error = Some(NoVerdict { message, cause });
             return ControlFlow::Break(());
         }
         self.warn(message);

@@ -83,6 +83,10 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
+    /// Maximum time from sending the message to the first text of the answer, in milliseconds; for agents that stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub max_first_token_ms: Option<f64>,
     /// Every number in the response must occur in a tool result, a parameter or the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers_grounded: Option<bool>,

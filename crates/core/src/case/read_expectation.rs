@@ -60,6 +60,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         min_length: object.optional("minLength", path, problems, read_count),
         max_length: object.optional("maxLength", path, problems, read_count),
         max_cost_usd: object.optional("maxCostUsd", path, problems, read_positive_number),
+        max_first_token_ms: object.optional("maxFirstTokenMs", path, problems, read_positive_number),
         numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
         evals: object.optional("evals", path, problems, read_evals),
     };

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::case::Tier;
 use crate::gate::GateResult;
-use crate::result::{CaseResult, SuiteResult};
+use crate::result::{CaseDetails, CaseResult, SuiteResult};
 use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
@@ -95,6 +95,9 @@ pub struct RunTotals {
     /// Cases that were not run because of their `skip`; not part of `cases`.
     pub skipped: usize,
     pub skipped_assertions: usize,
+    /// Cases with assertions about tool calls that were not judged because the agent does not report its calls.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub calls_unreported: usize,
     pub regressions: usize,
     pub new_passes: usize,
     pub wall_clock_ms: u64,
@@ -143,10 +146,17 @@ impl RunTotals {
         self.not_run += summary.not_run;
         self.skipped += summary.skipped;
         self.skipped_assertions += summary.skipped_assertions;
+        let has_unjudged_calls = |case: &&Arc<CaseResult>| case.all_details().any(CaseDetails::has_unjudged_calls);
+        self.calls_unreported += result.cases.iter().filter(has_unjudged_calls).count();
         self.regressions += result.regressions.len();
         self.new_passes += result.new_passes.len();
         if let Some(trials) = &summary.trials {
             self.trials.get_or_insert_default().add(trials);
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

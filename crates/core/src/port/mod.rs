@@ -67,6 +67,8 @@ pub struct TrialContext<'a> {
     pub case: &'a Case,
     /// Number of equal conversations before this one in the run: trials, and cases with equal messages.
     pub sample: u32,
+    /// Whether the case has several turns, so that the agent needs an id and the history.
+    pub has_turns: bool,
     pub wait_observer: &'a dyn WaitObserver,
 }
 

@@ -181,7 +181,7 @@ impl CaseResult {
     /// Whether the agent answered. A result that was read from a file does not say why a case errored.
     pub fn has_answer(&self) -> bool {
         match self.cause {
-            Some(Cause::Assertion | Cause::Check) => true,
+            Some(Cause::Assertion | Cause::Check | Cause::UnreportedCalls) => true,
             Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
             None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
         }

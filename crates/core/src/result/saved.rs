@@ -1,5 +1,7 @@
 //! Runs that are read back from their result files in full, to be listed and shown.
 
+use std::ops::Not;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -128,6 +130,12 @@ pub struct KeptTrial {
     /// The agent's answer; null if there is none.
     pub response: Option<String>,
     pub tool_calls: Vec<ToolCall>,
+    /// Whether the agent does not report its tool calls.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub calls_unreported: bool,
+    /// Time from sending the message to the first text of the answer, if the reply was a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<f64>,
     /// The assertions of the case, in the order in which they are judged.
     pub assertions: Vec<AssertionLine>,
     /// Tokens without a value.
@@ -200,6 +208,8 @@ struct RawFailure {
 struct RawDetails {
     response: Option<String>,
     tool_calls: Vec<ToolCall>,
+    calls_unreported: bool,
+    first_token_ms: Option<f64>,
     assertions: Vec<AssertionVerdict>,
     skipped_tokens: Vec<String>,
     warnings: Vec<String>,
@@ -274,6 +284,8 @@ impl RawTrial {
             error: self.error,
             response: details.response,
             tool_calls: details.tool_calls,
+            calls_unreported: details.calls_unreported,
+            first_token_ms: details.first_token_ms,
             assertions,
             skipped_tokens: details.skipped_tokens,
             warnings: details.warnings,

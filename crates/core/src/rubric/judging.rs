@@ -32,7 +32,8 @@ is to be judged like any other text.
 
 /// Returns what a judge sees: the message, the answer, the tool calls and the reference data.
 pub fn evidence(case: &RubricCase, trace: &Trace) -> Map<String, Value> {
-    let calls: Vec<Value> = trace.tool_calls.iter().map(call).collect();
+    // An empty list would say that no tool was called.
+    let calls = (!trace.calls_unreported).then(|| trace.tool_calls.iter().map(call).collect::<Vec<_>>());
     let reference = case.reference_data.clone().map_or(Value::Null, Value::Object);
     let members = [
         ("message", Value::from(case.case.input.message.as_str())),

@@ -85,7 +85,7 @@ fn registry_of(tools: &Value) -> Registry {
 
 /// Converts a reply to a trace; the scripted delay becomes the latency.
 fn trace_of(reply: &Value) -> Trace {
-    let known = ["response", "toolCalls", "usage", "model", "delayMs"];
+    let known = ["response", "toolCalls", "callsUnreported", "usage", "model", "delayMs", "firstTokenMs"];
     for key in reply.as_object().expect("reply object").keys() {
         assert!(known.contains(&key.as_str()), "unknown key '{key}' in the reply");
     }
@@ -95,10 +95,10 @@ fn trace_of(reply: &Value) -> Trace {
         tool_calls: part("toolCalls").map_or_else(Vec::new, |calls| serde_json::from_value(calls).expect("tool calls")),
         usage: part("usage").map(|usage| serde_json::from_value(usage).expect("usage")),
         model: reply["model"].as_str().map(str::to_owned),
-        stop_reason: None,
-        stderr: None,
-        warnings: Vec::new(),
         latency_ms: reply["delayMs"].as_f64().unwrap_or_default(),
+        first_token_ms: reply["firstTokenMs"].as_f64(),
+        calls_unreported: reply["callsUnreported"] == true,
+        ..Trace::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::result::{CaseResult, Cause, Outcome};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::ToolCall;
 
 use super::{Page, Verbosity};
@@ -40,7 +40,8 @@ impl Page {
         let calls = &case.details.tool_calls;
         let shown = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
-            self.labelled_rows("calls", vec![Row { text: "none".to_owned(), carets: String::new() }], out);
+            let text = no_calls_text(&case.details).to_owned();
+            self.labelled_rows("calls", vec![Row { text, carets: String::new() }], out);
         }
         for (index, call) in calls[..shown].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
@@ -88,6 +89,11 @@ impl Page {
             }
         }
     }
+}
+
+/// Returns what is shown instead of calls, if there are none.
+pub(crate) fn no_calls_text(details: &CaseDetails) -> &'static str {
+    if details.calls_unreported { "not reported" } else { "none" }
 }
 
 /// Returns a call as `name {arguments}`, with its error; in full with its result.

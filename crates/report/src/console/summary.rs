@@ -8,7 +8,7 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use karat_json::text::shorten;
 
 use super::Page;
-use crate::record::{case_reasons, unreachable_text};
+use crate::record::{case_reasons, unreachable_text, unreported_calls_text};
 use crate::terminal_text::{width, wrap};
 
 /// Maximum number of cases or groups of cases that are listed.
@@ -115,12 +115,25 @@ impl Page {
 
     /// Shows which agents are down.
     pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
+        let mark = self.settings.symbols.errored.trim_end();
         for text in totals.unreachable.iter().filter_map(unreachable_text) {
-            let mark = self.settings.symbols.errored.trim_end();
-            let indent = 1 + width(mark);
-            let lines = wrap(&self.clean(&text), self.settings.columns.saturating_sub(indent).max(20));
-            let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
-            let _ = writeln!(out, "{} {lines}", self.settings.palette.error(mark));
+            self.note(mark, &self.settings.palette.error(mark), &text, out);
         }
+    }
+
+    /// Says how to read the tool calls of an agent that seems not to report them.
+    pub(super) fn unreported_calls(&self, totals: &RunTotals, out: &mut String) {
+        let mark = self.settings.symbols.warning.trim_end();
+        if let Some(text) = unreported_calls_text(totals) {
+            self.note(mark, &self.settings.palette.warning(mark), &text, out);
+        }
+    }
+
+    /// Writes a text about the whole run behind a mark.
+    fn note(&self, mark: &str, painted: &str, text: &str, out: &mut String) {
+        let indent = 1 + width(mark);
+        let lines = wrap(&self.clean(text), self.settings.columns.saturating_sub(indent).max(20));
+        let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
+        let _ = writeln!(out, "{painted} {lines}");
     }
 }

@@ -93,7 +93,12 @@ impl Page {
 
     fn trial(&mut self, trial: &KeptTrial) {
         let elapsed = duration_text(trial.duration_ms);
-        self.title(&format!("answer after {elapsed}"));
+        let first_text = trial.first_token_ms.map_or_else(String::new, |millis| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+            let millis = millis.round() as u64;
+            format!(", its first text after {}", duration_text(millis))
+        });
+        self.title(&format!("answer after {elapsed}{first_text}"));
         match trial.response.as_deref() {
             Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, ALL_LINES),
             Some(_) if trial.outcome != Some(Outcome::Errored) => self.note("empty"),
@@ -101,6 +106,9 @@ impl Page {
         }
         for call in &trial.tool_calls {
             self.call(call);
+        }
+        if trial.calls_unreported {
+            self.note("the agent does not report its tool calls");
         }
         // A failed assertion is shown below.
         let is_shown = |error: &String| {

@@ -10,7 +10,7 @@ use karat_report::{ConsoleReporter, ConsoleSettings, Palette, Symbols, Verbosity
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::fixture::{self, Suite, any_text, case, errored, events_of, failed, timed_out};
+use crate::fixture::{self, Suite, any_text, case, errored, events_of, failed, timed_out, unreported_calls};
 
 fn console(events: &[RunEvent], verbosity: Verbosity) -> String {
     let shown = Arc::new(Mutex::new(String::new()));
@@ -105,6 +105,25 @@ fn shows_what_is_needed_to_act() {
       ✗ gs-shop-002 (evals/shop.golden.json:9): timeout: no answer within 60000 ms
         ('timeoutMs')
     "#);
+}
+
+#[test]
+fn says_once_that_calls_are_not_reported() {
+    let suite = |name: &str| {
+        let mut suite = Suite::new(&format!("evals/{name}.golden.json"), name, Tier::Golden, &[1, 5]);
+        (suite.header.id_columns, suite.header.description_columns) = (11, 4);
+        suite.cases = (0..2).map(|index| (index, unreported_calls(&format!("gs-{name}-00{index}")))).collect();
+        suite
+    };
+    let events = events_of(&[suite("shop"), suite("news")]);
+    insta::assert_snapshot!(console(&events, Verbosity::Full), @"");
+    let markdown = karat_report::markdown::render(&fixture::record(&events));
+    let note = "- ⚠️ the agent does not report its tool calls, so assertions about calls were not judged in 4 cases";
+    assert_eq!(markdown.matches(note).count(), 1, "{markdown}");
+    let github = karat_report::github::render(&fixture::record(&events), "");
+    assert_eq!(github.matches("::warning title=tool calls are not reported::").count(), 1, "{github}");
+    let junit = karat_report::junit::render(&fixture::record(&events)).expect("XML");
+    assert_eq!(junit.matches(r#"<property name="callsUnreported" value="true"/>"#).count(), 4, "{junit}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_core::assertion::{Failure, NearMiss};
+use karat_core::assertion::{AssertionOutcome, AssertionVerdict, Failure, NearMiss};
 use karat_core::case::Tier;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
@@ -120,6 +120,15 @@ pub(crate) fn near_miss(id: &str, expected: &str, found: &str) -> CaseResult {
     let near_miss = NearMiss { pointer, expected: expected.to_owned(), found: found.to_owned() };
     let details = CaseDetails { near_misses: vec![near_miss], ..CaseDetails::default() };
     CaseResult { details, ..case(id, "", Outcome::Passed) }
+}
+
+/// Creates a case whose assertion about calls was skipped, since the agent does not report them.
+pub(crate) fn unreported_calls(id: &str) -> CaseResult {
+    let verdict = AssertionOutcome::Skipped;
+    let assertions = vec![AssertionVerdict { assertion: "toolsCalled".into(), verdict }];
+    let details =
+        CaseDetails { calls_unreported: true, assertions, response: "Sunny.".to_owned(), ..CaseDetails::default() };
+    CaseResult { details, assertions_skipped: 1, ..case(id, "", Outcome::Passed) }
 }
 
 pub(crate) fn errored(id: &str, description: &str, error: &str) -> CaseResult {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use karat_core::assertion::Strictness;
 use karat_core::case::Expectation;
 use karat_core::registry::{Registry, Tool};
-use karat_core::result::{CaseDetails, Outcome};
+use karat_core::result::{CaseDetails, Cause, Outcome};
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{Trace, Usage};
 use karat_runner::Plan;
@@ -150,9 +150,9 @@ async fn the_result_contains_the_answer() {
         }),
         model: Some("m-1".to_owned()),
         stop_reason: Some("final".to_owned()),
+        first_token_ms: Some(5.5),
         stderr: Some("log".to_owned()),
-        warnings: Vec::new(),
-        latency_ms: 0.0,
+        ..Trace::default()
     };
     let agent = FakeAgent::default().on("a", 12, Act::Answer(Box::new(trace.clone())));
     let run = run_plan(plan(vec![suite("a", cases(&["a"]))]), agent).await;
@@ -164,7 +164,35 @@ async fn the_result_contains_the_answer() {
     assert_eq!((details.response.as_str(), details.response_length), ("ok: größer", 10));
     assert_eq!((&details.tool_calls, &details.usage), (&trace.tool_calls, &trace.usage));
     assert_eq!((&details.model, &details.stop_reason), (&trace.model, &trace.stop_reason));
+    assert_eq!((details.first_token_ms, details.calls_unreported), (Some(5.5), false));
     assert_eq!(run.suite().summary.estimated_cost_usd, Some(0.25));
+}
+
+#[rstest]
+#[case(false, Outcome::Passed, None)]
+#[case(true, Outcome::Errored, Some(Cause::UnreportedCalls))]
+#[tokio::test(start_paused = true)]
+async fn cases_with_unreported_calls_are_counted_and_strictly_errored(
+    #[case] strict: bool,
+    #[case] outcome: Outcome,
+    #[case] cause: Option<Cause>,
+) {
+    let mut test_cases = cases(&["a", "b", "c"]);
+    test_cases[0].expect.tools_called = Some(vec!["search".to_owned()]);
+    test_cases[2].expect.tools_called = Some(vec!["search".to_owned()]);
+    let trace = Trace { response: "ok".to_owned(), calls_unreported: true, ..Trace::default() };
+    let called = Trace { tool_calls: vec![crate::suite_results::call("search")], ..trace.clone() };
+    let called = Trace { calls_unreported: false, ..called };
+    let act = |trace: &Trace| Act::Answer(Box::new(trace.clone()));
+    let agent = FakeAgent::default().on("a", 1, act(&trace)).on("b", 1, act(&trace)).on("c", 1, act(&called));
+    let strictness = Strictness { strict, ..Strictness::default() };
+    let run = run_plan(Plan { strictness, ..plan(vec![suite("a", test_cases)]) }, agent).await;
+    assert_eq!((run.case("a").outcome, run.case("a").cause), (outcome, cause));
+    assert_eq!(run.case("a").failures, []);
+    assert!(run.case("a").has_answer() && run.case("a").details.calls_unreported);
+    assert_eq!((run.case("b").outcome, run.case("c").outcome), (Outcome::Passed, Outcome::Passed));
+    assert_eq!(run.totals.calls_unreported, 1, "only one case asserts something about calls that are not reported");
+    assert_eq!(run.totals.errored, usize::from(strict));
 }
 
 /// The cost of a suite is known only if the cost of every case is; a timed-out case has none.

@@ -88,16 +88,22 @@ fn usage() -> impl Strategy<Value = Usage> {
 fn any_trace() -> impl Strategy<Value = Trace> {
     let calls = proptest::collection::vec(tool_call(), 0..3);
     let warnings = proptest::collection::vec(text(), 0..2);
-    let all = (text(), calls, maybe(usage()), maybe(text()), maybe(text()), finite(), maybe(text()), warnings);
-    all.prop_map(|(response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings)| Trace {
-        response,
-        tool_calls,
-        usage,
-        model,
-        stop_reason,
-        latency_ms,
-        stderr,
-        warnings,
+    let texts = (text(), maybe(text()), maybe(text()), maybe(text()));
+    let all = (texts, calls, maybe(usage()), finite(), maybe(finite()), any::<bool>(), warnings);
+    all.prop_map(|(texts, tool_calls, usage, latency_ms, first_token_ms, calls_unreported, warnings)| {
+        let (response, model, stop_reason, stderr) = texts;
+        Trace {
+            response,
+            tool_calls,
+            usage,
+            model,
+            stop_reason,
+            latency_ms,
+            first_token_ms,
+            calls_unreported,
+            stderr,
+            warnings,
+        }
     })
 }
 

@@ -39,6 +39,8 @@ async fn file_format_is_readable() {
         model: Some("gpt-x-1".to_owned()),
         stop_reason: Some("stop".to_owned()),
         latency_ms: 812.403_917,
+        first_token_ms: Some(96.5),
+        calls_unreported: false,
         stderr: Some("one line".to_owned()),
         warnings: vec!["the answer was cut off".to_owned()],
     };
@@ -106,6 +108,7 @@ async fn file_format_is_readable() {
         "model": "gpt-x-1",
         "stopReason": "stop",
         "latencyMs": 812.403917,
+        "firstTokenMs": 96.5,
         "stderr": "one line",
         "warnings": [
           "the answer was cut off"

@@ -8,6 +8,8 @@ use super::{FIRST, Fails, Holds, Nothing, Outcome, Scenario, Skipped, messages};
 #[rstest]
 #[case(json!({ "maxLatencyMs": 100 }), Holds)]
 #[case(json!({ "maxLatencyMs": 99.9 }), Fails)]
+#[case(json!({ "maxFirstTokenMs": 40 }), Holds)]
+#[case(json!({ "maxFirstTokenMs": 39.9 }), Fails)]
 #[case(json!({ "maxCostUsd": 0.25 }), Holds)]
 #[case(json!({ "maxCostUsd": 0.2 }), Fails)]
 // Five characters, regardless of their bytes; a combining mark counts separately.
@@ -18,7 +20,8 @@ use super::{FIRST, Fails, Holds, Nothing, Outcome, Scenario, Skipped, messages};
 #[case(json!({ "minLength": 0 }), Holds)]
 #[case(json!({ "maxLength": 0 }), Fails)]
 fn budgets_include_their_limit(#[case] expect: Value, #[case] outcome: Outcome) {
-    let trace = json!({ "response": "日🗼ße\u{301}", "latencyMs": 100, "usage": { "costUsd": 0.25 } });
+    let trace =
+        json!({ "response": "日🗼ße\u{301}", "latencyMs": 100, "firstTokenMs": 40, "usage": { "costUsd": 0.25 } });
     assert_eq!(Scenario::new(expect, trace).outcome(), outcome);
 }
 
@@ -30,6 +33,14 @@ fn an_unknown_cost_is_skipped_with_a_warning(#[case] trace: Value) {
     let scenario = Scenario::new(json!({ "maxCostUsd": 0.01 }), trace);
     assert_eq!(scenario.outcome(), Skipped);
     assert_eq!(scenario.judge(FIRST).warnings, ["maxCostUsd: the cost of the answer is unknown"]);
+}
+
+#[test]
+fn an_unknown_time_of_the_first_text_is_skipped_with_a_warning() {
+    let scenario = Scenario::new(json!({ "maxFirstTokenMs": 1 }), json!({ "latencyMs": 100 }));
+    assert_eq!(scenario.outcome(), Skipped);
+    let warning = "maxFirstTokenMs: the time of the first text is unknown, since the reply is not a stream";
+    assert_eq!(scenario.judge(FIRST).warnings, [warning]);
 }
 
 #[test]

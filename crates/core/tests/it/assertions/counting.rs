@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::assertion::{Field, Strictness};
+use karat_core::assertion::{Field, NoVerdict, Strictness};
+use karat_core::result::Cause;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -31,6 +32,7 @@ fn fields_are_judged_in_the_order_of_the_spec() {
         "minLength",
         "maxLength",
         "maxCostUsd",
+        "maxFirstTokenMs",
         "numbersGrounded",
         "evals",
     ];
@@ -147,7 +149,8 @@ fn an_invalid_schema_in_the_registry_is_no_verdict() {
     let scenario = Scenario::new(json!({ "toolArgsValid": true }), trace)
         .with("registry", json!([{ "name": "t", "inputSchema": { "type": "dict" } }]));
     let verdict = scenario.judge(FIRST);
-    let error = verdict.error.as_deref().expect("no verdict");
+    let NoVerdict { message: error, cause } = verdict.error.clone().expect("no verdict");
+    assert_eq!(cause, Cause::Check);
     assert!(error.starts_with("toolArgsValid: the registry's schema of 't' is not a valid JSON Schema:"), "{error}");
     assert!(verdict.failures.is_empty() && !verdict.vacuous);
 }

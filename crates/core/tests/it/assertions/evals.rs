@@ -31,7 +31,7 @@ fn eval_functions_run_in_order(
 ) {
     let verdict = with_functions(functions).judge(FIRST);
     assert_eq!(verdict.passed().then_some(verdict.assertions_run), passed_with);
-    assert_eq!(verdict.error.as_deref(), error);
+    assert_eq!(verdict.error.as_ref().map(|error| error.message.as_str()), error);
     assert_eq!(verdict.failures.is_empty(), passed_with.is_some() || error.is_some(), "{:?}", verdict.failures);
     assert_eq!(verdict.evals.iter().map(|eval| eval.result).collect::<Vec<_>>(), results);
 }

@@ -9,6 +9,7 @@ mod params;
 mod properties;
 mod responses;
 mod routing;
+mod unreported_calls;
 
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ impl Scenario {
                 .unwrap_or_default(),
             usage: trace.get("usage").map(|usage| serde_json::from_value(usage.clone()).expect("usage")),
             latency_ms: trace["latencyMs"].as_f64().unwrap_or_default(),
+            first_token_ms: trace["firstTokenMs"].as_f64(),
+            calls_unreported: trace["callsUnreported"] == true,
             ..Trace::default()
         }
     }

@@ -1,0 +1,261 @@
+//! The Agent2Agent protocol: messages, tasks and the events of a stream, with or without the JSON-RPC envelope.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::turn::Turn;
+use super::{Approval, error_text};
+use crate::lenient::first_text;
+
+/// The kinds of objects that an agent sends.
+enum Object<'v> {
+    Message(&'v Map<String, Value>),
+    Task(&'v Map<String, Value>),
+    Status(&'v Map<String, Value>),
+    Artifact(&'v Map<String, Value>),
+}
+
+/// Whether a value is one of the protocol.
+pub(super) fn is_known(map: &Map<String, Value>) -> bool {
+    map.contains_key("jsonrpc") || classify(map).is_some()
+}
+
+/// Version 1 names the kind by the key around the object, earlier versions by `kind`.
+fn classify(map: &Map<String, Value>) -> Option<Object<'_>> {
+    let inner = |name: &str| map.get(name).and_then(Value::as_object);
+    if let Some(task) = inner("task").filter(|task| task.contains_key("status")) {
+        return Some(Object::Task(task));
+    }
+    if let Some(message) = inner("message").filter(|message| message.contains_key("parts")) {
+        return Some(Object::Message(message));
+    }
+    if let Some(update) = inner("statusUpdate") {
+        return Some(Object::Status(update));
+    }
+    if let Some(update) = inner("artifactUpdate") {
+        return Some(Object::Artifact(update));
+    }
+    match first_text(map, &["kind"]) {
+        Some("task") => Some(Object::Task(map)),
+        Some("message") => Some(Object::Message(map)),
+        Some("status-update") => Some(Object::Status(map)),
+        Some("artifact-update") => Some(Object::Artifact(map)),
+        Some(_) => None,
+        // The reply to a request for a task is the task itself.
+        None if inner("status").is_some_and(|status| status.contains_key("state")) => Some(Object::Task(map)),
+        None if map.contains_key("messageId") && map.contains_key("parts") => Some(Object::Message(map)),
+        None => None,
+    }
+}
+
+/// Reads one reply, or the events of a stream.
+pub(super) fn read(values: &[Value], is_stream: bool, turn: &mut Turn) {
+    let mut task = Task::default();
+    for (index, value) in values.iter().enumerate() {
+        if is_stream {
+            turn.at_event(index);
+        }
+        let Some(map) = value.as_object() else { continue };
+        if let Some(error) = map.get("error").filter(|error| !error.is_null()) {
+            turn.fail(error_text(error).unwrap_or_else(|| error.to_string()));
+            continue;
+        }
+        let result = map.get("result").and_then(Value::as_object).unwrap_or(map);
+        task.push(result, turn);
+    }
+    task.finish(turn);
+}
+
+/// What is known of the task.
+#[derive(Default)]
+struct Task {
+    /// Texts by id of the artifact, in the order in which they began.
+    artifacts: Vec<String>,
+    artifact_ids: HashMap<String, usize>,
+    /// The message of the latest status.
+    status_text: String,
+    /// Messages apart from a task.
+    message_text: String,
+    /// The agent's messages in the history after the last one of the user.
+    history_text: String,
+    state: Option<String>,
+    status: Option<Value>,
+    id: Option<String>,
+}
+
+impl Task {
+    fn push(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+        match classify(object) {
+            Some(Object::Message(message)) => {
+                self.note_ids(message, turn);
+                let text = parts_text(message, turn);
+                push_paragraph(&mut self.message_text, &text);
+                self.note_text(&text, turn);
+            }
+            Some(Object::Task(task)) => {
+                self.note_ids(task, turn);
+                self.push_history(task, turn);
+                for artifact in task.get("artifacts").and_then(Value::as_array).into_iter().flatten() {
+                    self.push_artifact(artifact.as_object(), false, turn);
+                }
+                self.push_status(task.get("status"), turn);
+            }
+            Some(Object::Status(update)) => {
+                self.note_ids(update, turn);
+                self.push_status(update.get("status"), turn);
+            }
+            Some(Object::Artifact(update)) => {
+                self.note_ids(update, turn);
+                let appends = update.get("append").and_then(Value::as_bool) == Some(true);
+                self.push_artifact(update.get("artifact").and_then(Value::as_object), appends, turn);
+            }
+            None => {}
+        }
+    }
+
+    fn note_ids(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+        turn.set_conversation_id(first_text(object, &["contextId", "context_id"]));
+        let is_task = object.contains_key("status") && !object.contains_key("taskId");
+        if let Some(id) = first_text(object, if is_task { &["id"] } else { &["taskId", "task_id"] }) {
+            self.id = Some(id.to_owned());
+        }
+    }
+
+    fn note_text(&self, text: &str, turn: &mut Turn) {
+        if !text.is_empty() {
+            turn.note_text();
+        }
+    }
+
+    fn push_history(&mut self, task: &Map<String, Value>, turn: &mut Turn) {
+        let history = task.get("history").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_user =
+            |message: &Value| matches!(message.get("role").and_then(Value::as_str), Some("user" | "ROLE_USER"));
+        let new = history.iter().rposition(is_user).map_or(history, |last| &history[last + 1..]);
+        self.history_text.clear();
+        for message in new.iter().filter_map(Value::as_object) {
+            // The last message is the answer; those before it are progress.
+            self.history_text = parts_text(message, turn);
+        }
+    }
+
+    fn push_status(&mut self, status: Option<&Value>, turn: &mut Turn) {
+        let Some(status) = status else { return };
+        self.status = Some(status.clone());
+        if let Some(state) = status.get("state").and_then(Value::as_str) {
+            self.state = Some(normalise_state(state));
+        }
+        let message = status.get("message").and_then(Value::as_object);
+        self.status_text = message.map(|message| parts_text(message, turn)).unwrap_or_default();
+    }
+
+    fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
+        let Some(artifact) = artifact else { return };
+        let text = parts_text(artifact, turn);
+        self.note_text(&text, turn);
+        let id = first_text(artifact, &["artifactId", "artifact_id"]).unwrap_or_default();
+        match self.artifact_ids.get(id).copied() {
+            Some(index) if appends => self.artifacts[index].push_str(&text),
+            Some(index) => self.artifacts[index] = text,
+            None => {
+                self.artifact_ids.insert(id.to_owned(), self.artifacts.len());
+                self.artifacts.push(text);
+            }
+        }
+    }
+
+    fn finish(mut self, turn: &mut Turn) {
+        let state = self.state.take().unwrap_or_default();
+        turn.is_complete = match state.as_str() {
+            "" => !self.message_text.is_empty() || turn.has_calls() || turn.error.is_some(),
+            state => !matches!(state, "submitted" | "working" | "unknown" | "unspecified"),
+        };
+        let artifacts = self.artifacts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join("\n");
+        let is_progress = matches!(state.as_str(), "submitted" | "working");
+        match state.as_str() {
+            "input-required" | "auth-required" => {
+                let question =
+                    [&self.status_text, &self.history_text, &artifacts].into_iter().find(|text| !text.is_empty());
+                turn.ask(Approval {
+                    question: question.cloned().unwrap_or_else(|| state.replace('-', " ")),
+                    id: self.id.clone(),
+                    call_id: None,
+                    request: self.status.take().unwrap_or_default(),
+                });
+            }
+            "failed" | "rejected" | "canceled" => {
+                let reason = std::mem::take(&mut self.status_text);
+                turn.fail(if reason.is_empty() { format!("the task was {state}") } else { reason });
+            }
+            _ => {}
+        }
+        if !state.is_empty() {
+            turn.set_stop_reason(Some(&state));
+        }
+        let status_text = if is_progress { "" } else { &self.status_text };
+        let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text];
+        if turn.approval.is_none()
+            && let Some(text) = texts.into_iter().find(|text| !text.is_empty())
+        {
+            let first_text = turn.first_text_event;
+            turn.add_text(text);
+            turn.first_text_event = first_text.or(turn.first_text_event);
+        }
+        turn.calls_unreported = true;
+    }
+}
+
+/// Version 1 writes `TASK_STATE_INPUT_REQUIRED` for `input-required`.
+fn normalise_state(state: &str) -> String {
+    state
+        .strip_prefix("TASK_STATE_")
+        .unwrap_or(state)
+        .to_ascii_lowercase()
+        .replace('_', "-")
+        .replace("cancelled", "canceled")
+}
+
+fn push_paragraph(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+/// Joins the texts of a message or artifact, and adds the calls that some agents send as data.
+fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
+    let mut text = String::new();
+    for part in holder.get("parts").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+        if part.get("metadata").and_then(|metadata| metadata.get("adk_thought")?.as_bool()) == Some(true) {
+            continue;
+        }
+        match part.get("text").and_then(Value::as_str) {
+            Some(part) => push_paragraph(&mut text, part),
+            None => push_data(part, turn),
+        }
+    }
+    text
+}
+
+/// Adds a call or a result of Google's agents, which mark them in the metadata of a part.
+fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
+    let Some(data) = part.get("data").and_then(Value::as_object) else { return };
+    let id = first_text(data, &["id"]);
+    let name = first_text(data, &["name"]);
+    match part.get("metadata").and_then(|metadata| metadata.get("adk_type")?.as_str()) {
+        Some("function_call") => {
+            // Events and the history repeat each other.
+            if id.is_none_or(|id| turn.find_call(id).is_none()) {
+                let call = turn.new_call(id, name.unwrap_or_default());
+                turn.set_arguments(call, data.get("args").unwrap_or(&Value::Null));
+            }
+        }
+        Some("function_response") => {
+            if id.is_none_or(|id| !turn.is_answered(id)) {
+                super::adk::push_response(id, name, data.get("response").unwrap_or(&Value::Null), turn);
+            }
+        }
+        _ => {}
+    }
+}

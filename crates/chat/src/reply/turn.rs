@@ -1,0 +1,451 @@
+//! Collects what an agent did in one turn, piece by piece.
+
+use std::collections::{HashMap, VecDeque};
+
+use karat_core::trace::{ToolCall, Usage};
+use serde_json::{Map, Value};
+
+use super::{Approval, LateResult, Reply, ReplyCall, ReplyStep};
+use crate::lenient::{parse_nested, text_of};
+
+/// What an agent has done so far. Pieces of a stream are added in the order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    steps: Vec<OpenStep>,
+    calls: Vec<OpenCall>,
+    /// The latest call with an id.
+    by_id: HashMap<String, CallIndex>,
+    /// Calls without a result, by name.
+    open_by_name: HashMap<String, VecDeque<CallIndex>>,
+    /// All calls before this one have a result.
+    first_open: usize,
+    starts_step: bool,
+    event: Option<usize>,
+    pub(super) first_text_event: Option<usize>,
+    pub(super) late_results: Vec<LateResult>,
+    pub(super) error: Option<String>,
+    pub(super) approval: Option<Approval>,
+    pub(super) conversation_id: Option<String>,
+    pub(super) is_complete: bool,
+    pub(super) calls_unreported: bool,
+    pub(super) usage: Option<Usage>,
+    pub(super) model: Option<String>,
+    pub(super) stop_reason: Option<String>,
+}
+
+/// The place of a call in its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallIndex(usize);
+
+#[derive(Debug, Default)]
+struct OpenStep {
+    text: String,
+    reasoning: String,
+    has_result: bool,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    step: usize,
+    id: Option<String>,
+    name: String,
+    arguments: Arguments,
+    outcome: Option<Outcome>,
+}
+
+#[derive(Debug)]
+enum Arguments {
+    /// Pieces of JSON text.
+    Text(String),
+    Value(Value),
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) result: Option<Value>,
+    /// Absent if the protocol does not tell.
+    pub(super) success: Option<bool>,
+    pub(super) error: Option<String>,
+}
+
+impl Outcome {
+    /// A result in a protocol that does not flag failures.
+    pub(super) fn untold(result: &Value) -> Self {
+        Self { result: Some(parse_text(result)), ..Self::default() }
+    }
+
+    /// A result in a protocol that flags failures.
+    pub(super) fn told(result: &Value, failed: bool) -> Self {
+        if failed { Self::failed(result) } else { Self { success: Some(true), ..Self::untold(result) } }
+    }
+
+    /// A failure; `error` is what the protocol has in place of the result.
+    pub(super) fn failed(error: &Value) -> Self {
+        let message = error.get("message").and_then(Value::as_str).map_or_else(|| text_of(error), str::to_owned);
+        let text = if message.trim().is_empty() { "the call failed".to_owned() } else { message };
+        let result = (!error.is_null()).then(|| parse_text(error));
+        Self { result, success: Some(false), error: Some(text) }
+    }
+}
+
+/// Parses the JSON text of an object or a list.
+fn parse_text(value: &Value) -> Value {
+    crate::lenient::unpack(value).into_owned()
+}
+
+impl Turn {
+    /// Sets the index of the event that is read now.
+    pub(super) fn at_event(&mut self, index: usize) {
+        self.event = Some(index);
+    }
+
+    /// Lets the next content begin a new step.
+    pub(super) fn start_step(&mut self) {
+        self.starts_step = true;
+    }
+
+    /// Discards the content of the current step.
+    pub(super) fn discard_step(&mut self) {
+        if self.starts_step || self.steps.is_empty() {
+            return;
+        }
+        let last = self.steps.len() - 1;
+        while self.calls.last().is_some_and(|call| call.step == last) {
+            if let Some(id) = self.calls.pop().and_then(|call| call.id) {
+                self.by_id.remove(&id);
+            }
+        }
+        self.first_open = self.first_open.min(self.calls.len());
+        self.steps.pop();
+        self.starts_step = true;
+    }
+
+    /// Forgets everything so far: what follows a message of the user is new.
+    pub(super) fn discard_all(&mut self) {
+        self.steps.clear();
+        self.calls.clear();
+        self.by_id.clear();
+        self.open_by_name.clear();
+        self.late_results.clear();
+        self.first_open = 0;
+        self.usage = None;
+        self.first_text_event = None;
+        self.approval = None;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.late_results.is_empty()
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn call_count(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(super) fn has_text(&self) -> bool {
+        self.steps.iter().any(|step| !step.text.is_empty())
+    }
+
+    /// Notes that the current event has text that is added later.
+    pub(super) fn note_text(&mut self) {
+        self.first_text_event = self.first_text_event.or(self.event);
+    }
+
+    fn step(&mut self) -> &mut OpenStep {
+        if std::mem::take(&mut self.starts_step) || self.steps.is_empty() {
+            self.steps.push(OpenStep::default());
+        }
+        let last = self.steps.len() - 1;
+        &mut self.steps[last]
+    }
+
+    /// Adds text to the current step. Text after the result of a call belongs to the next one.
+    pub(super) fn add_text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.note_text();
+        if self.steps.last().is_some_and(|step| step.has_result) {
+            self.starts_step = true;
+        }
+        self.step().text.push_str(text);
+    }
+
+    /// Adds a text that is shown apart from the one before it.
+    pub(super) fn add_paragraph(&mut self, text: &str) {
+        let continues = !self.starts_step && self.steps.last().is_some_and(|step| !step.text.is_empty());
+        if continues && !text.is_empty() {
+            self.add_text("\n");
+        }
+        self.add_text(text);
+    }
+
+    /// Replaces the text of the current step.
+    pub(super) fn replace_text(&mut self, text: &str) {
+        self.step().text.clear();
+        self.add_text(text);
+    }
+
+    pub(super) fn add_reasoning(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.steps.last().is_some_and(|step| step.has_result) {
+            self.starts_step = true;
+        }
+        self.step().reasoning.push_str(text);
+    }
+
+    /// Adds a call, or returns the one with this id if it has no result yet.
+    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
+        if let Some(index) = id.and_then(|id| self.by_id.get(id)).copied()
+            && let call = &mut self.calls[index.0]
+            && call.outcome.is_none()
+        {
+            if call.name.is_empty() {
+                name.clone_into(&mut call.name);
+                self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
+            }
+            return index;
+        }
+        self.new_call(id, name)
+    }
+
+    /// Adds a call even if there is one with this id: some models number the calls of each message from the start.
+    pub(super) fn new_call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
+        if self.steps.last().is_some_and(|step| step.has_result) {
+            self.starts_step = true;
+        }
+        self.step();
+        let step = self.steps.len() - 1;
+        let index = CallIndex(self.calls.len());
+        if let Some(id) = id {
+            self.by_id.insert(id.to_owned(), index);
+        }
+        self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
+        self.calls.push(OpenCall {
+            step,
+            id: id.map(str::to_owned),
+            name: name.to_owned(),
+            arguments: Arguments::Text(String::new()),
+            outcome: None,
+        });
+        index
+    }
+
+    pub(super) fn find_call(&self, id: &str) -> Option<CallIndex> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn call_id(&self, call: CallIndex) -> Option<&str> {
+        self.calls[call.0].id.as_deref()
+    }
+
+    pub(super) fn set_call_id(&mut self, call: CallIndex, id: &str) {
+        self.calls[call.0].id = Some(id.to_owned());
+        self.by_id.insert(id.to_owned(), call);
+    }
+
+    pub(super) fn set_call_name(&mut self, call: CallIndex, name: &str) {
+        name.clone_into(&mut self.calls[call.0].name);
+        self.open_by_name.entry(name.to_owned()).or_default().push_back(call);
+    }
+
+    pub(super) fn has_call_name(&self, call: CallIndex) -> bool {
+        !self.calls[call.0].name.is_empty()
+    }
+
+    /// Adds a piece of the arguments' JSON text.
+    pub(super) fn add_arguments(&mut self, call: CallIndex, piece: &str) {
+        match &mut self.calls[call.0].arguments {
+            Arguments::Text(text) => text.push_str(piece),
+            whole @ Arguments::Value(_) => *whole = Arguments::Text(piece.to_owned()),
+        }
+    }
+
+    pub(super) fn set_arguments(&mut self, call: CallIndex, arguments: &Value) {
+        self.calls[call.0].arguments = match arguments {
+            Value::String(text) => Arguments::Text(text.clone()),
+            other => Arguments::Value(other.clone()),
+        };
+    }
+
+    /// Ends the call with this id. Without an id, ends the first call without a result that has the name, if any.
+    pub(super) fn finish_call(&mut self, id: Option<&str>, name: Option<&str>, outcome: Outcome) {
+        let index = match (id, name) {
+            (Some(id), _) => match self.by_id.get(id).copied() {
+                Some(index) => Some(index),
+                None => {
+                    let Outcome { result, success, error } = outcome;
+                    self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
+                    return;
+                }
+            },
+            (None, Some(name)) => self.next_open_named(name),
+            (None, None) => self.next_open(),
+        };
+        if let Some(index) = index {
+            self.set_outcome(index, outcome);
+        }
+    }
+
+    pub(super) fn set_outcome(&mut self, index: CallIndex, outcome: Outcome) {
+        let call = &mut self.calls[index.0];
+        call.outcome = Some(outcome);
+        self.steps[call.step].has_result = true;
+    }
+
+    fn next_open_named(&mut self, name: &str) -> Option<CallIndex> {
+        let open = self.open_by_name.get_mut(name)?;
+        while let Some(index) = open.pop_front() {
+            if self.calls.get(index.0).is_some_and(|call| call.outcome.is_none() && call.name == name) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    fn next_open(&mut self) -> Option<CallIndex> {
+        while self.calls.get(self.first_open)?.outcome.is_some() {
+            self.first_open += 1;
+        }
+        Some(CallIndex(self.first_open))
+    }
+
+    /// Returns name and arguments of a call as text, to ask about it.
+    pub(super) fn describe_call(&self, id: &str) -> Option<String> {
+        let call = &self.calls[self.by_id.get(id)?.0];
+        let arguments = match &call.arguments {
+            Arguments::Text(text) => text.clone(),
+            Arguments::Value(value) => value.to_string(),
+        };
+        Some(format!("{} {arguments}", call.name).trim_end().to_owned())
+    }
+
+    pub(super) fn is_answered(&self, id: &str) -> bool {
+        self.by_id.get(id).is_some_and(|index| self.calls[index.0].outcome.is_some())
+            || self.late_results.iter().any(|late| late.call_id == id)
+    }
+
+    pub(super) fn add_usage(&mut self, more: &Usage) {
+        add_usage(&mut self.usage, more);
+    }
+
+    /// Notes an error; the first one is the cause of the others.
+    pub(super) fn fail(&mut self, error: String) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Waits for a decision, if a question is not waiting already.
+    pub(super) fn ask(&mut self, approval: Approval) {
+        self.approval.get_or_insert(approval);
+    }
+
+    pub(super) fn set_model(&mut self, model: Option<&str>) {
+        if let Some(model) = model {
+            self.model = Some(model.to_owned());
+        }
+    }
+
+    pub(super) fn set_stop_reason(&mut self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            self.stop_reason = Some(reason.to_owned());
+        }
+    }
+
+    pub(super) fn set_conversation_id(&mut self, id: Option<&str>) {
+        if let Some(id) = id {
+            self.conversation_id = Some(id.to_owned());
+        }
+    }
+
+    /// Takes the steps of another reading of the same turn in place of its own.
+    pub(super) fn replace_steps(&mut self, other: Self) {
+        let Self { steps, calls, by_id, open_by_name, first_open, late_results, .. } = other;
+        *self = Self {
+            steps,
+            calls,
+            by_id,
+            open_by_name,
+            first_open,
+            late_results,
+            starts_step: true,
+            ..std::mem::take(self)
+        };
+    }
+
+    pub(super) fn into_reply(self, protocol: &'static str) -> Reply {
+        let mut steps: Vec<ReplyStep> = self
+            .steps
+            .into_iter()
+            .map(|step| ReplyStep {
+                text: step.text,
+                reasoning: (!step.reasoning.trim().is_empty()).then_some(step.reasoning),
+                calls: Vec::new(),
+            })
+            .collect();
+        for call in self.calls {
+            steps[call.step].calls.push(call.into_reply_call());
+        }
+        steps.retain(|step| *step != ReplyStep::default());
+        Reply {
+            protocol,
+            calls_unreported: self.calls_unreported && steps.iter().all(|step| step.calls.is_empty()),
+            steps,
+            error: self.error,
+            approval: self.approval,
+            first_text_event: self.first_text_event,
+            conversation_id: self.conversation_id,
+            is_complete: self.is_complete,
+            usage: self.usage,
+            model: self.model,
+            stop_reason: self.stop_reason,
+            late_results: self.late_results,
+        }
+    }
+}
+
+impl OpenCall {
+    fn into_reply_call(self) -> ReplyCall {
+        let (params, raw_params) = match self.arguments {
+            Arguments::Text(text) => parse_params(text),
+            Arguments::Value(Value::Object(map)) => (map, None),
+            Arguments::Value(Value::Null) => (Map::new(), None),
+            Arguments::Value(other) => (Map::new(), Some(other.to_string())),
+        };
+        let Outcome { result, success, error } = self.outcome.unwrap_or_default();
+        let call = ToolCall { name: self.name, success, duration_ms: None, params, raw_params, result, error };
+        ReplyCall { id: self.id, call }
+    }
+}
+
+/// Parses the JSON text of arguments. Text that is not an object is returned as it is.
+fn parse_params(text: String) -> (Map<String, Value>, Option<String>) {
+    if text.trim().is_empty() || text.trim() == "null" {
+        return (Map::new(), None);
+    }
+    match parse_nested(&text) {
+        Some(Value::Object(map)) => (map, None),
+        _ => (Map::new(), Some(text)),
+    }
+}
+
+/// Adds the usage of another step; a value that both lack stays unknown.
+pub(super) fn add_usage(sum: &mut Option<Usage>, more: &Usage) {
+    let sum = sum.get_or_insert_default();
+    let add = |left: Option<u64>, right: Option<u64>| match (left, right) {
+        (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        (known, None) | (None, known) => known,
+    };
+    sum.input_tokens = add(sum.input_tokens, more.input_tokens);
+    sum.output_tokens = add(sum.output_tokens, more.output_tokens);
+    sum.cached_input_tokens = add(sum.cached_input_tokens, more.cached_input_tokens);
+    sum.cost_usd = match (sum.cost_usd, more.cost_usd) {
+        (Some(left), Some(right)) => Some(left + right),
+        (known, None) | (None, known) => known,
+    };
+}

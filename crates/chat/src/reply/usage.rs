@@ -1,0 +1,48 @@
+//! Token counts in the shapes of the protocols.
+
+use karat_core::trace::Usage;
+use serde_json::Value;
+
+use crate::lenient::{first, first_count, first_number};
+
+/// Reads the usage of a model call. In Anthropic's API, cache reads and writes are counted apart from the input; here
+/// they are part of it, as elsewhere.
+pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
+    let map = value?.as_object()?;
+    let details = first(
+        map,
+        &[
+            "prompt_tokens_details",
+            "input_tokens_details",
+            "inputTokenDetails",
+            "inputTokensDetails",
+            "input_token_details",
+        ],
+    );
+    let cached = details
+        .and_then(Value::as_object)
+        .and_then(|details| first_count(details, &["cached_tokens", "cache_read", "cacheReadTokens"]))
+        .or_else(|| first_count(map, &["cachedInputTokens", "cached_content_token_count", "cachedContentTokenCount"]));
+    let read = first_count(map, &["cache_read_input_tokens"]);
+    let written = first_count(map, &["cache_creation_input_tokens"]);
+    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let names =
+        ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
+    let usage = Usage {
+        input_tokens: first_count(map, &names).map(|input| input.saturating_add(apart)),
+        output_tokens: first_count(
+            map,
+            &[
+                "completion_tokens",
+                "output_tokens",
+                "outputTokens",
+                "completionTokens",
+                "candidates_token_count",
+                "candidatesTokenCount",
+            ],
+        ),
+        cached_input_tokens: cached.or(read).filter(|cached| *cached > 0),
+        cost_usd: first_number(map, &["cost_usd", "costUsd"]),
+    };
+    (usage != Usage::default()).then_some(usage)
+}
