@@ -75,6 +75,8 @@ struct Task {
     artifact_ids: HashMap<String, usize>,
     /// The message of the latest status.
     status_text: String,
+    /// The text that was told last while the task ran.
+    progress_text: String,
     /// Messages apart from a task.
     message_text: String,
     /// The agent's messages in the history after the last one of the user.
@@ -151,6 +153,9 @@ impl Task {
         }
         let message = status.get("message").and_then(Value::as_object);
         self.status_text = message.map(|message| parts_text(message, turn)).unwrap_or_default();
+        if self.state.as_deref() == Some("working") && !self.status_text.is_empty() {
+            self.progress_text.clone_from(&self.status_text);
+        }
     }
 
     fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
@@ -197,7 +202,9 @@ impl Task {
             turn.set_stop_reason(Some(&state));
         }
         let status_text = if is_answer { &self.status_text } else { "" };
-        let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text];
+        // Google's agents tell their answer while they work, and repeat it only at the end.
+        let progress_text = if self.is_adk && is_answer { &self.progress_text } else { "" };
+        let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text, progress_text];
         // A question is not an answer, but an agent that asks for approval in data may answer next to it.
         let has_answer = is_answer && (turn.approval.is_none() || is_asked_in_data);
         if has_answer

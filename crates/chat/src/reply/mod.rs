@@ -55,8 +55,6 @@ pub struct Reply {
     pub stop_reason: Option<String>,
     /// Results of calls that an earlier reply of the same turn made, before an approval.
     pub late_results: Vec<LateResult>,
-    /// The approval was denied.
-    pub(crate) has_denied: bool,
 }
 
 /// A message of the model, with the calls that it made.
@@ -120,13 +118,6 @@ impl Reply {
         self.steps.iter().flat_map(|step| &step.calls).map(|call| &call.call)
     }
 
-    /// Notes that the call that waits for an approval was denied. What the agent then reports for it is not the result
-    /// of the tool, so it neither succeeded nor failed.
-    #[must_use]
-    pub fn denied(self) -> Self {
-        Self { has_denied: true, ..self }
-    }
-
     /// Adds the reply that followed the decision on an approval. Calls that both contain are kept once.
     #[must_use]
     pub fn followed_by(self, later: Self) -> Self {
@@ -134,8 +125,10 @@ impl Reply {
         let repeated = |call: &ReplyCall| {
             call.id.is_some() && later.steps.iter().flat_map(|step| &step.calls).any(|other| other.id == call.id)
         };
-        // A reply that repeats the whole turn also repeats the texts next to the calls, and counts their tokens.
-        let has_repeated = steps.iter().flat_map(|step| &step.calls).any(repeated);
+        // The usage of a state is that of all its messages.
+        let is_counted_again = matches!(later.protocol, "langgraph" | "messages")
+            && steps.iter().flat_map(|step| &step.calls).any(repeated);
+        // A reply that repeats the whole turn also repeats the texts next to the calls.
         steps.retain(|step| step.calls.is_empty() || !step.calls.iter().all(repeated));
         for step in &mut steps {
             step.calls.retain(|call| !repeated(call));
@@ -152,13 +145,7 @@ impl Reply {
             }
         }
         steps.extend(later.steps);
-        let denied = self.approval.filter(|_| self.has_denied).and_then(|approval| approval.call_id);
-        let calls = steps.iter_mut().flat_map(|step| &mut step.calls);
-        for denied in calls.filter(|call| denied.is_some() && call.id == denied) {
-            denied.call.success = None;
-            denied.call.error = None;
-        }
-        let usage = match (self.usage.filter(|_| !has_repeated), later.usage) {
+        let usage = match (self.usage.filter(|_| !is_counted_again), later.usage) {
             (Some(first), Some(second)) => {
                 let mut sum = Some(first);
                 turn::add_usage(&mut sum, &second);

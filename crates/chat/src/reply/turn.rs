@@ -427,7 +427,6 @@ impl Turn {
             model: self.model,
             stop_reason: self.stop_reason,
             late_results: self.late_results,
-            has_denied: false,
         }
     }
 }
