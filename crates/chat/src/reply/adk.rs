@@ -62,6 +62,11 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
     for part in parts.iter().filter_map(Value::as_object) {
         push_part(part, first_text(event, &["author"]) == Some("user"), turn);
     }
+    let actions = event.get("actions").and_then(Value::as_object);
+    let waiting = actions.and_then(|actions| first(actions, &["requestedToolConfirmations", "requested_tool_confirmations"]));
+    for id in waiting.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+        turn.forget_success(id);
+    }
     if let Some(usage) = usage::read(first(event, &["usageMetadata", "usage_metadata"])) {
         turn.add_usage(&usage);
     }
@@ -93,7 +98,7 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     }
     if let Some(function) = object(&["functionResponse", "function_response"]) {
         let name = first_text(function, &["name"]);
-        if !matches!(name, Some(CONFIRMATION | CREDENTIAL)) {
+        if !name.is_some_and(is_request) {
             push_response(first_text(function, &["id"]), name, function.get("response").unwrap_or(&Value::Null), turn);
         }
     }
@@ -108,11 +113,16 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     }
 }
 
-fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
+/// Whether a call is a question to a person, not a tool of the agent.
+pub(super) fn is_request(name: &str) -> bool {
+    matches!(name, CONFIRMATION | CREDENTIAL)
+}
+
+pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     let name = first_text(function, &["name"]).unwrap_or_default();
     let id = first_text(function, &["id"]);
     let arguments = function.get("args").unwrap_or(&Value::Null);
-    if !matches!(name, CONFIRMATION | CREDENTIAL) {
+    if !is_request(name) {
         let call = turn.new_call(id, name);
         turn.set_arguments(call, arguments);
         return;
@@ -131,12 +141,11 @@ fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     });
 }
 
-/// Ends a call. A response whose only member is `error` is a failure; nothing else tells.
+/// Ends a call. The key `error` of a response is documented as the mark of a failure.
 pub(super) fn push_response(id: Option<&str>, name: Option<&str>, response: &Value, turn: &mut Turn) {
-    let error = response.as_object().filter(|map| map.len() == 1).and_then(|map| map.get("error"));
-    let outcome = match error.filter(|error| !error.is_null()) {
+    let outcome = match response.get("error").filter(|error| !error.is_null()) {
         Some(error) => Outcome { result: Some(response.clone()), ..Outcome::failed(error) },
-        None => Outcome::untold(response),
+        None => Outcome::told(response, false),
     };
     turn.finish_call(id, name, outcome);
 }

@@ -10,7 +10,9 @@ use crate::lenient::{first_text, text_of, unpack_owned};
 
 /// Reads the events of a run.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
-    let mut stream = Stream::default();
+    // TanStack AI marks failed results, AG-UI only messages.
+    let tells_failures = events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
+    let mut stream = Stream { tells_failures, ..Stream::default() };
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         if let Some(event) = event.as_object() {
@@ -26,6 +28,7 @@ struct Stream<'v> {
     /// Messages that are not the agent's.
     others: HashSet<&'v str>,
     last_call: Option<CallIndex>,
+    tells_failures: bool,
     /// Calls whose message is known, so that parallel calls stay in one step.
     parents: HashSet<&'v str>,
 }
@@ -46,7 +49,7 @@ impl<'v> Stream<'v> {
                 turn.add_reasoning(delta);
             }
             "TOOL_CALL_START" | "TOOL_CALL_CHUNK" | "TOOL_CALL_ARGS" => self.push_call(event, delta, turn),
-            "TOOL_CALL_RESULT" => push_result(event, turn),
+            "TOOL_CALL_RESULT" => push_result(event, self.tells_failures, turn),
             "MESSAGES_SNAPSHOT" => push_snapshot(event.get("messages"), turn),
             "CUSTOM" if matches!(text("name"), Some("on_interrupt" | "OnInterrupt")) => {
                 let value = event.get("value").map(unpack_owned).unwrap_or_default();
@@ -95,18 +98,17 @@ impl<'v> Stream<'v> {
     }
 }
 
-fn push_result(event: &Map<String, Value>, turn: &mut Turn) {
+fn push_result(event: &Map<String, Value>, tells_failures: bool, turn: &mut Turn) {
     let content = event.get("content").map(|content| match content {
         Value::Array(_) => Value::String(crate::messages::result_text(content)),
         other => other.clone(),
     });
     let content = content.unwrap_or_default();
-    // The protocol has no flag here, but a framework may have one.
     let state = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("state")?.as_str());
     let outcome = match (event.get("error").filter(|error| !error.is_null()), state) {
         (Some(error), _) => Outcome::failed(error),
-        (None, Some(state)) => Outcome::told(&content, state == "output-error"),
-        (None, None) => Outcome::untold(&content),
+        (None, state) if tells_failures => Outcome::told(&content, state == Some("output-error")),
+        (None, _) => Outcome::untold(&content),
     };
     turn.finish_call(first_text(event, &["toolCallId", "tool_call_id"]), None, outcome);
 }

@@ -13,18 +13,22 @@ const STEPS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
 pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
     match reply.get("output") {
-        Some(output) => push_output(output, turn),
+        Some(output) => push_output(output, 1, turn),
         None => turn.calls_unreported = true,
     }
 }
 
-fn push_output(output: &Value, turn: &mut Turn) {
+fn push_output(output: &Value, depth: usize, turn: &mut Turn) {
     match output {
         Value::String(text) => {
             turn.calls_unreported = true;
             turn.add_text(text);
         }
-        Value::Array(messages) => message_list::read(messages, turn),
+        Value::Array(items) if items.iter().any(|item| item.as_object().is_some_and(is_message)) => {
+            message_list::read(items, turn);
+        }
+        // Outputs of a batch.
+        Value::Array(items) if depth > 0 => items.iter().for_each(|item| push_output(item, depth - 1, turn)),
         Value::Object(map) if is_message(map) => message_list::push(output, turn),
         Value::Object(map) => {
             if let Some(Value::Array(messages)) = map.get("messages").filter(|_| !map.contains_key("output")) {
@@ -100,7 +104,7 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
                         push_observation(action, observation, turn);
                     }
                 }
-                is_told |= chunk.contains_key("actions") || chunk.contains_key("steps") || is_message(chunk);
+                is_told |= chunk.contains_key("actions") || chunk.contains_key("steps") || first(chunk, &STEPS).is_some() || is_message(chunk);
                 if is_message(chunk) {
                     turn.note_text();
                     messages.push(serde_json::json!([chunk]));

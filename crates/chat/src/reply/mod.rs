@@ -10,6 +10,7 @@ mod ai_sdk;
 mod anthropic;
 mod detect;
 mod dify;
+mod flowise;
 mod intermediate_steps;
 mod langgraph;
 mod mastra;
@@ -124,6 +125,9 @@ impl Reply {
         let repeated = |call: &ReplyCall| {
             call.id.is_some() && later.steps.iter().flat_map(|step| &step.calls).any(|other| other.id == call.id)
         };
+        // The usage of a state is that of all its messages.
+        let is_counted_again = matches!(later.protocol, "langgraph" | "messages")
+            && steps.iter().flat_map(|step| &step.calls).any(repeated);
         // A reply that repeats the whole turn also repeats the texts next to the calls.
         steps.retain(|step| step.calls.is_empty() || !step.calls.iter().all(repeated));
         for step in &mut steps {
@@ -141,7 +145,7 @@ impl Reply {
             }
         }
         steps.extend(later.steps);
-        let usage = match (self.usage, later.usage) {
+        let usage = match (self.usage.filter(|_| !is_counted_again), later.usage) {
             (Some(first), Some(second)) => {
                 let mut sum = Some(first);
                 turn::add_usage(&mut sum, &second);
@@ -190,7 +194,7 @@ impl Reply {
 }
 
 fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
-    let is_named = matches!(protocol, Protocol::LangGraph | Protocol::LangServe);
+    let is_named = matches!(protocol, Protocol::LangGraph | Protocol::LangServe | Protocol::Flowise);
     let has_names = !is_named && items.iter().any(|item| event_parts(item).0.is_some());
     let items = if has_names {
         Cow::Owned(items.iter().map(|item| event_parts(item).1.clone()).collect())
@@ -209,6 +213,7 @@ fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
         Protocol::A2a => a2a::read(&items, true, turn),
         Protocol::Mastra => mastra::read_stream(&items, turn),
         Protocol::Dify => dify::read_stream(&items, turn),
+        Protocol::Flowise => flowise::read_stream(&items, turn),
         Protocol::N8n => intermediate_steps::read_n8n(&items, turn),
         Protocol::N8nStream => intermediate_steps::read_n8n_stream(&items, turn),
         Protocol::Rasa => rasa::read_bubbles(&items, turn),
@@ -230,6 +235,7 @@ fn read_object(protocol: Protocol, map: &Map<String, Value>, value: &Value, turn
         Protocol::LangServe => intermediate_steps::read_langserve(map, turn),
         Protocol::A2a => a2a::read(std::slice::from_ref(value), false, turn),
         Protocol::Mastra if !mastra::is_chunk(map) => mastra::read_result(map, turn),
+        Protocol::Flowise if flowise::is_reply(map) => flowise::read_reply(map, turn),
         Protocol::Dify if !detect::is_dify_event(map) => dify::read_reply(map, turn),
         Protocol::Adk if map.contains_key("events") => {
             adk::read_events(map.get("events").and_then(Value::as_array).map_or(&[], Vec::as_slice), turn);
@@ -269,20 +275,27 @@ fn own_error(value: &Value) -> Option<String> {
     map.get("message").and_then(Value::as_str).filter(|_| is_only_message).map(str::to_owned)
 }
 
-/// Returns the text of an error: a text, or an object or list with one.
+/// Returns the text of an error: a text, or an object with one. Of a list of problems, all are named.
 fn error_text(error: &Value) -> Option<String> {
-    fn find(error: &Value, depth: usize) -> Option<&str> {
+    const KEYS: [&str; 8] = ["message", "errorText", "errorMessage", "msg", "detail", "error", "cause", "description"];
+    const MAX_DEPTH: usize = 4;
+    fn find(error: &Value, depth: usize) -> Option<String> {
         match error {
-            Value::String(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
-            Value::Object(map) if depth > 0 => ["message", "errorText", "msg", "detail", "error", "description"]
-                .iter()
-                .find_map(|name| find(map.get(*name)?, depth - 1)),
-            Value::Array(items) if depth > 0 => items.iter().find_map(|item| find(item, depth - 1)),
+            Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+            Value::Object(map) if depth > 0 => {
+                let text = KEYS.iter().find_map(|name| find(map.get(*name)?, depth - 1))?;
+                // Validation says where the problem is.
+                let place = map.get("loc").or_else(|| map.get("path")).and_then(|path| path.as_array()?.last());
+                Some(place.map_or_else(|| text.clone(), |place| format!("{}: {text}", crate::lenient::text_of(place))))
+            }
+            Value::Array(items) if depth > 0 => {
+                let texts: Vec<String> = items.iter().filter_map(|item| find(item, depth - 1)).collect();
+                (!texts.is_empty()).then(|| texts.join("; "))
+            }
             _ => None,
         }
     }
-    const MAX_DEPTH: usize = 4;
-    find(error, MAX_DEPTH).map(str::to_owned)
+    find(error, MAX_DEPTH)
 }
 
 /// Splits an event into its name and data.

@@ -11,6 +11,7 @@ use crate::lenient::{first, first_text, is_blank};
 /// Reads a response object.
 pub(super) fn read_response(response: &Map<String, Value>, turn: &mut Turn) {
     read_header(response, turn);
+    turn.is_one_message = true;
     for item in response.get("output").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
         push_item(item, turn);
     }
@@ -43,6 +44,7 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
             if first_text(item, &["role"]).is_some_and(|role| role != "assistant") {
                 return;
             }
+            turn.end_line();
             for part in item.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
             {
                 turn.add_text(first_text(part, &["text", "refusal"]).unwrap_or_default());
@@ -91,11 +93,8 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
     let arguments = match first(item, &["action", "arguments"]) {
         Some(action) => action.clone(),
         None => {
-            let is_argument = |name: &str| matches!(name, "queries" | "code" | "container_id" | "prompt");
-            item.iter()
-                .filter(|(name, _)| is_argument(name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
+            let is_argument = |name: &str| matches!(name, "queries" | "code" | "prompt");
+            item.iter().filter(|(name, _)| is_argument(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
         }
     };
     set_arguments(call, Some(&arguments), turn);
@@ -111,7 +110,8 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
 }
 
 fn push_call(item: &Map<String, Value>, name: &str, turn: &mut Turn) -> CallIndex {
-    turn.call(first_text(item, &["call_id", "id"]), name)
+    // A call that was approved has a new id; the request for approval has the one by which it is known.
+    turn.call(first_text(item, &["approval_request_id", "call_id", "id"]), name)
 }
 
 fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut Turn) {
@@ -121,6 +121,7 @@ fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut Turn) {
 /// Reads a stream of events.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     let mut items: BTreeMap<u64, StreamedItem> = BTreeMap::new();
+    turn.is_one_message = true;
     let mut last: Option<&Map<String, Value>> = None;
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);

@@ -20,6 +20,8 @@ pub(super) struct Turn {
     /// All calls before this one have a result.
     first_open: usize,
     starts_step: bool,
+    /// Whether text after the result of a call belongs to the same message.
+    pub(super) is_one_message: bool,
     event: Option<usize>,
     pub(super) first_text_event: Option<usize>,
     pub(super) late_results: Vec<LateResult>,
@@ -42,6 +44,7 @@ struct OpenStep {
     text: String,
     reasoning: String,
     has_result: bool,
+    ends_line: bool,
 }
 
 #[derive(Debug)]
@@ -169,19 +172,28 @@ impl Turn {
             return;
         }
         self.note_text();
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
+        self.end_answered_step();
+        let step = self.step();
+        if std::mem::take(&mut step.ends_line) {
+            step.text.push('\n');
         }
-        self.step().text.push_str(text);
+        step.text.push_str(text);
     }
 
-    /// Adds a text that is shown apart from the one before it.
-    pub(super) fn add_paragraph(&mut self, text: &str) {
-        let continues = !self.starts_step && self.steps.last().is_some_and(|step| !step.text.is_empty());
-        if continues && !text.is_empty() {
-            self.add_text("\n");
+    /// Lets the next text of the current step begin on a new line.
+    pub(super) fn end_line(&mut self) {
+        if !self.starts_step
+            && let Some(step) = self.steps.last_mut()
+        {
+            step.ends_line = !step.text.is_empty();
         }
-        self.add_text(text);
+    }
+
+    /// A model's message ends where the result of a call follows, unless a protocol has all in one message.
+    fn end_answered_step(&mut self) {
+        if !self.is_one_message && self.steps.last().is_some_and(|step| step.has_result) {
+            self.starts_step = true;
+        }
     }
 
     /// Replaces the text of the current step.
@@ -194,9 +206,7 @@ impl Turn {
         if text.is_empty() {
             return;
         }
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
-        }
+        self.end_answered_step();
         self.step().reasoning.push_str(text);
     }
 
@@ -217,9 +227,7 @@ impl Turn {
 
     /// Adds a call even if there is one with this id: some models number the calls of each message from the start.
     pub(super) fn new_call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
-        }
+        self.end_answered_step();
         self.step();
         let step = self.steps.len() - 1;
         let index = CallIndex(self.calls.len());
@@ -297,6 +305,16 @@ impl Turn {
         let call = &mut self.calls[index.0];
         call.outcome = Some(outcome);
         self.steps[call.step].has_result = true;
+    }
+
+    /// Takes back how a call ended: its result only says that it waits.
+    pub(super) fn forget_success(&mut self, id: &str) {
+        if let Some(index) = self.by_id.get(id)
+            && let Some(outcome) = &mut self.calls[index.0].outcome
+        {
+            outcome.success = None;
+            outcome.error = None;
+        }
     }
 
     fn next_open_named(&mut self, name: &str) -> Option<CallIndex> {
@@ -378,7 +396,11 @@ impl Turn {
         };
     }
 
-    pub(super) fn into_reply(self, protocol: &'static str) -> Reply {
+    pub(super) fn into_reply(mut self, protocol: &'static str) -> Reply {
+        // The result of a call that waits says only that.
+        if let Some(id) = self.approval.as_ref().and_then(|approval| approval.call_id.clone()) {
+            self.forget_success(&id);
+        }
         let mut steps: Vec<ReplyStep> = self
             .steps
             .into_iter()

@@ -1,0 +1,4 @@
+//! Tests of the public reader of replies.
+
+mod exchange;
+mod recorded;
