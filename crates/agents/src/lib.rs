@@ -11,15 +11,25 @@ mod headers;
 mod history;
 mod http;
 mod http_config;
+mod http_conversation;
+mod http_reply;
 mod model;
 mod price;
 mod process_pool;
 mod program;
 mod recording;
 mod reply;
+mod reply_error;
+mod request_map;
+mod request_template;
+mod response_map;
 mod retry;
+mod rule;
 mod scripted;
 mod scripted_chat;
+mod selector;
+mod stream;
+mod template;
 
 pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
@@ -27,8 +37,8 @@ pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
 pub use function::{FunctionAgent, FunctionError, Language};
 pub use headers::{MissingVariable, expand_variables};
-pub use http::HttpAgent;
-pub use http_config::{HttpConfig, Method, RequestMap};
+pub use http::{HttpAgent, HttpAgentError};
+pub use http_config::{Decision, ExtraRequest, HttpConfig, Method, PollConfig, ResumeConfig, SessionConfig};
 pub use karat_http::{ClientError, Throttle};
 pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
@@ -37,6 +47,9 @@ pub use model::{
 pub use price::Price;
 pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
-pub use reply::{ResponseMap, ToolCallMap};
+pub use request_map::{MessageForm, RequestMap};
+pub use response_map::{ApprovalMap, Format, Mapped, ResponseMap, ToolCallMap};
+pub use rule::Rule;
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
+pub use selector::Selector;

@@ -12,7 +12,7 @@ use super::models::{Models, invalid_agent_error, is_model};
 use super::tools::Tools;
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, Settings, fill_headers, is_on_search_path, redact_arguments};
+use crate::settings::{Anchored, Settings, is_on_search_path, redact_arguments};
 use karat_project::read_text;
 
 /// Creates the agents: one, or several to compare.
@@ -54,15 +54,12 @@ fn make_agent(
     // Offline, no key is needed.
     let offline = settings.recording.is_offline();
     if text.starts_with("http://") || text.starts_with("https://") {
-        let headers = match fill_headers(&settings.agent.headers, &settings.variables, &settings.redactor) {
-            Err(_) if offline => Vec::new(),
-            filled => filled?,
-        };
-        let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
+        let lookup = |name: &str| settings.variables.get(name).or_else(|| offline.then(String::new));
+        let agent = HttpAgent::new(&text, settings.agent.clone(), &lookup)
             .map_err(|error| Error::invalid(error.to_string()))?;
         // Secrets of a URL may be encoded differently after parsing.
-        settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.identity()));
-        agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
+        settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.url()));
+        agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
         let throttle = Arc::new(Throttle::new(settings.concurrency, None));
         return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
     }
