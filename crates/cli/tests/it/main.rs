@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+#[cfg(unix)]
+mod agent_servers;
 mod agreement;
 mod agreement_tau_bench;
 mod architecture;

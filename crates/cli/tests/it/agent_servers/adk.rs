@@ -1,0 +1,35 @@
+//! The API server of Google's Agent Development Kit.
+
+use karat_testkit::agent_server::{AgentProduct, AgentServer};
+
+use super::shop::{ShopAgent, Told};
+
+#[test]
+#[ignore = "needs google-adk"]
+fn answers_shop_cases() {
+    let server = AgentServer::shared(AgentProduct::Adk);
+    ShopAgent::example("adk", &server, Told::Failures).answers_shop_cases();
+}
+
+#[test]
+#[ignore = "needs google-adk"]
+fn keeps_concurrent_cases_apart() {
+    let server = AgentServer::shared(AgentProduct::Adk);
+    ShopAgent::example("adk", &server, Told::Failures).keeps_concurrent_cases_apart();
+}
+
+#[test]
+#[ignore = "needs google-adk"]
+fn quotes_failures() {
+    let server = AgentServer::shared(AgentProduct::Adk);
+    ShopAgent::example("adk", &server, Told::Failures).quotes_the_failure("the model is not available");
+    let endpoint = format!("adk:{}?app=nobody", server.url(""));
+    ShopAgent::at(&endpoint, Told::Failures).quotes_the_failure("Agent not found: 'nobody'");
+}
+
+#[test]
+#[ignore = "needs google-adk"]
+fn asks_for_approval() {
+    let server = AgentServer::shared(AgentProduct::Adk);
+    ShopAgent::example("adk", &server, Told::Failures).asks_for_approval("Delete account 7?");
+}
