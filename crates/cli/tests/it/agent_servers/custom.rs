@@ -1,6 +1,7 @@
 //! Agents behind an API of their own, by configuration only.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
+use rstest::rstest;
 use serde_json::json;
 
 use super::shop::{ShopAgent, Told};
@@ -27,22 +28,19 @@ fn session_and_poll() {
     agent.quotes_the_failure("the model is not available");
 }
 
-#[test]
+/// The calls of a reply are mapped; a stream is read as a whole.
+#[rstest]
 #[ignore = "needs Node"]
-fn flowise() {
+fn flowise(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Flowise);
-    let request = json!({"message": "/question", "body": {"overrideConfig": {"sessionId": "{{conversationId}}"}}});
-    let streaming = json!({
-        "message": "/question",
-        "body": {"streaming": true, "overrideConfig": {"sessionId": "{{conversationId}}"}},
-    });
-    for request in [request, streaming] {
-        let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), Told::Failures)
-            .with_agent(&json!({"request": request, "response": {"conversation": ""}}));
-        agent.answers_shop_cases();
-        agent.keeps_concurrent_cases_apart();
-        agent.quotes_the_failure("the model is not available");
-    }
+    let session = json!({"sessionId": "{{conversationId}}"});
+    let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), Told::Failures).with_agent(&json!({
+        "request": {"message": "/question", "body": {"streaming": stream, "overrideConfig": session}},
+        "response": {"conversation": ""},
+    }));
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure("the model is not available");
 }
 
 /// The question and the decision are mapped.

@@ -2,7 +2,7 @@
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::shop::{ShopAgent, Told};
 
@@ -61,43 +61,52 @@ fn messages(#[values(false, true)] stream: bool) {
 #[ignore = "needs Node"]
 fn dify(#[case] key: &str, #[case] mode: &str, #[case] told: Told) {
     let server = AgentServer::shared(AgentProduct::Dify);
-    let agent = ShopAgent::at(&format!("dify:{}", server.url("/v1")), told).with_agent(&json!({
-        "headers": {"authorization": format!("Bearer {key}")},
-        "request": {"body": {"response_mode": mode}},
-    }));
+    let agent = ShopAgent::at(&format!("dify:{}", server.url("/v1")), told)
+        .with_agent(&json!({"headers": {"authorization": format!("Bearer {key}")}}));
+    let agent = match mode {
+        "blocking" => agent.with_agent(&json!({
+            "request": {"body": {"response_mode": mode}},
+            "response": {"format": "json", "conversationId": "/conversation_id"},
+        })),
+        _ => agent,
+    };
     agent.answers_shop_cases();
     agent.keeps_concurrent_cases_apart();
     agent.quotes_the_failure("the model is not available");
 }
 
+/// The cause of an error is only in a stream.
 #[rstest]
-#[case("shop", Told::Calls)]
-#[case("shop-array", Told::Calls)]
-#[case("shop-plain", Told::Nothing)]
-#[case("shop-stream", Told::Nothing)]
+#[case("shop", Told::Calls, "Error in workflow")]
+#[case("shop-array", Told::Calls, "Error in workflow")]
+#[case("shop-plain", Told::Nothing, "Error in workflow")]
+#[case("shop-stream", Told::Nothing, "the model is not available")]
 #[ignore = "needs Node"]
-fn n8n(#[case] webhook: &str, #[case] told: Told) {
+fn n8n(#[case] webhook: &str, #[case] told: Told, #[case] error: &str) {
     let server = AgentServer::shared(AgentProduct::N8n);
     let agent = ShopAgent::at(&format!("n8n:{}", server.url(&format!("/webhook/{webhook}/chat"))), told);
+    let agent = match webhook {
+        "shop-stream" => agent.with_agent(&json!({"response": {"format": "jsonl"}})),
+        _ => agent,
+    };
     agent.answers_shop_cases();
     agent.keeps_concurrent_cases_apart();
-    // The fake keeps the cause to itself, as the product does.
-    agent.quotes_the_failure("rror");
+    agent.quotes_the_failure(error);
 }
 
+/// Each sentence is a message.
 #[test]
 #[ignore = "needs Node"]
 fn rasa() {
     let server = AgentServer::shared(AgentProduct::Rasa);
     let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Nothing);
-    agent.keeps_concurrent_cases_apart();
     agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    // It says nothing when an action fails.
+    assert_eq!(agent.ask("Fail now")["outcome"], "failed");
 }
 
 fn with_model(endpoint: &str, model: &str, stream: bool, told: Told) -> ShopAgent {
-    let mut body = json!({"model": model});
-    if stream {
-        body["stream"] = Value::Bool(true);
-    }
-    ShopAgent::at(endpoint, told).with_agent(&json!({"request": {"body": body}}))
+    let agent = ShopAgent::at(&format!("{endpoint}?model={model}"), told);
+    if stream { agent.with_agent(&json!({"request": {"body": {"stream": true}}})) } else { agent }
 }

@@ -2,6 +2,8 @@
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
+use serde_json::json;
+
 use super::shop::{ShopAgent, Told};
 
 #[test]
@@ -25,4 +27,14 @@ fn quotes_failures() {
     ShopAgent::example("langserve", &server, Told::Calls).quotes_the_failure("Internal Server Error");
     let endpoint = format!("langserve:{}", server.url("/nothing"));
     ShopAgent::at(&endpoint, Told::Calls).quotes_the_failure("Not Found");
+}
+
+#[test]
+#[ignore = "needs langserve"]
+fn streams() {
+    let server = AgentServer::shared(AgentProduct::Langserve);
+    let agent =
+        ShopAgent::example("langserve", &server, Told::Calls).with_agent(&json!({"request": {"url": "stream"}}));
+    agent.answers_shop_cases();
+    agent.quotes_the_failure("Internal Server Error");
 }

@@ -2,6 +2,8 @@
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
+use serde_json::json;
+
 use super::shop::{ShopAgent, Told};
 
 #[test]
@@ -33,4 +35,14 @@ fn quotes_failures() {
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::Mastra);
     ShopAgent::example("mastra", &server, Told::Failures).asks_for_approval(r#"delete_account {"account_id":"7"}"#);
+}
+
+#[test]
+#[ignore = "needs the JavaScript libraries of agents"]
+fn streams() {
+    let server = AgentServer::shared(AgentProduct::Mastra);
+    let agent = ShopAgent::example("mastra", &server, Told::Failures)
+        .with_agent(&json!({"request": {"url": "api/agents/shop/stream"}}));
+    agent.answers_shop_cases();
+    agent.quotes_the_failure("the model is not available");
 }

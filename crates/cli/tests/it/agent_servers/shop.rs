@@ -90,7 +90,9 @@ impl ShopAgent {
         let cases = self.run(&shop, &[]);
         let outcomes: Vec<&Value> = cases.iter().map(|case| &case["outcome"]).collect();
         assert_eq!(outcomes, ["passed"; 4], "{cases:#?}");
-        let responses: Vec<&Value> = cases.iter().map(|case| &case["details"]["response"]).collect();
+        // Some products send a message for each sentence.
+        let responses: Vec<String> =
+            cases.iter().map(|case| case["details"]["response"].as_str().unwrap().replace('\n', " ")).collect();
         assert_eq!(
             responses,
             [
