@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
+#[cfg(unix)]
+mod agent_servers;
 #[cfg(target_os = "linux")]
 mod command;
 mod connections;
