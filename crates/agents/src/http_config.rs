@@ -97,7 +97,7 @@ pub enum Decision {
 }
 
 /// The request after a decision. `{{decision}}` is the value of `approve` or `deny`, `{{approval:SELECTOR}}` a part of
-/// the request for approval (`id`, `callId`, `question`, `request`), and `{{reply:SELECTOR}}` a part of the reply.
+/// the request for approval (`id`, `question`, `callId`, `call`, `request`), and `{{reply:SELECTOR}}` a part of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeConfig {

@@ -14,6 +14,7 @@ mod http_config;
 mod http_conversation;
 mod http_reply;
 mod model;
+mod preset;
 mod price;
 mod process_pool;
 mod program;
@@ -44,6 +45,7 @@ pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,
 };
+pub use preset::{Preset, PresetEndpoint, PresetError};
 pub use price::Price;
 pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};

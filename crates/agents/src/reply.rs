@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) trace: Trace,
     /// Set if the reply was read as a conversation.
     chat: Option<karat_chat::Reply>,
-    /// `id`, `callId`, `question` and `request`.
+    /// `id`, `callId`, `call`, `question` and `request`.
     pub(crate) approval: Option<Value>,
     /// The event with the first text of the answer.
     pub(crate) first_text_event: Option<usize>,
@@ -237,7 +237,10 @@ impl ResponseMap {
             ..Trace::default()
         };
         let approval = chat.approval.as_ref().map(|approval| {
+            let mut calls = chat.steps.iter().flat_map(|step| &step.calls);
+            let call = calls.find(|call| call.id.is_some() && call.id == approval.call_id).map(|call| &call.call);
             json!({
+                "call": call,
                 "id": approval.id,
                 "callId": approval.call_id,
                 "question": approval.question,

@@ -4,6 +4,11 @@ use serde_json::Value;
 
 /// Returns the error that a reply reports about itself, under any of the common keys.
 pub(crate) fn find_error(reply: &Value) -> Option<String> {
+    // A stream or a list of items may consist of the error alone.
+    let reply = match reply {
+        Value::Array(items) if items.len() == 1 => &items[0],
+        other => other,
+    };
     ["error", "__error__", "detail", "errors", "errorMessage", "error_message"]
         .iter()
         .find_map(|key| reply.get(key).filter(|error| is_error(error)))
@@ -58,7 +63,8 @@ mod tests {
     #[case(json!({"error": true, "other": 1}), Some("true"))]
     #[case(json!({"error": null, "detail": "no"}), Some("no"))]
     #[case(json!({"error": "", "detail": []}), None)]
-    #[case(json!([{"error": "no"}]), None)]
+    #[case(json!([{"error": "no"}]), Some("no"))]
+    #[case(json!([{"error": "no"}, {}]), None)]
     #[case(json!("error"), None)]
     fn finds_errors(#[case] reply: Value, #[case] expected: Option<&str>) {
         assert_eq!(find_error(&reply).as_deref(), expected);

@@ -7,13 +7,16 @@ mod agent_servers;
 #[cfg(target_os = "linux")]
 mod command;
 mod connections;
+mod conversations;
 mod determinants;
 mod errors;
 mod http_config;
 mod invalid_settings;
+mod product_server;
 mod recording;
 mod replies;
 mod requests;
 mod scripted;
+mod streams;
 mod structured;
 mod support;

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_agents::{BudgetedAgent, CommandAgent, HttpAgent, ScriptedAgent, Throttle};
+use karat_agents::{
+    BudgetedAgent, CommandAgent, HttpAgent, HttpConfig, Preset, PresetEndpoint, ScriptedAgent, Throttle,
+};
 use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
@@ -42,7 +44,7 @@ pub fn make_agents(
     Ok(agents)
 }
 
-/// Creates an agent. Expands variables in headers and registers their values as secrets.
+/// Creates an agent.
 fn make_agent(
     endpoint: &Anchored<String>,
     models: &mut Models,
@@ -51,17 +53,13 @@ fn make_agent(
     notices: &dyn Notices,
 ) -> Result<Arc<dyn Agent>, Error> {
     let text = endpoint.value.clone();
-    // Offline, no key is needed.
-    let offline = settings.recording.is_offline();
+    if let Some((preset, url)) = Preset::split(&text) {
+        let PresetEndpoint { url, config, .. } =
+            preset.endpoint(url, &settings.agent.source).map_err(|error| Error::invalid(error.to_string()))?;
+        return http_agent(&url, config, Some(text), settings);
+    }
     if text.starts_with("http://") || text.starts_with("https://") {
-        let lookup = |name: &str| settings.variables.get(name).or_else(|| offline.then(String::new));
-        let agent = HttpAgent::new(&text, settings.agent.clone(), &lookup)
-            .map_err(|error| Error::invalid(error.to_string()))?;
-        // Secrets of a URL may be encoded differently after parsing.
-        settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.url()));
-        agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
-        let throttle = Arc::new(Throttle::new(settings.concurrency, None));
-        return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
+        return http_agent(&text, settings.agent.config.clone(), None, settings);
     }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
@@ -73,7 +71,7 @@ fn make_agent(
             }
         }
         Some(("command", command)) => {
-            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.clone())
+            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.config.clone())
                 .map_err(|error| Error::invalid(error.to_string()))?;
             let program = agent.program();
             if program.parent() == Some(Path::new(""))
@@ -94,6 +92,28 @@ fn make_agent(
         }
         _ => Err(invalid_agent_error(&text, settings)),
     }
+}
+
+/// Creates an HTTP agent. Registers the values of its variables as secrets.
+fn http_agent(
+    url: &str,
+    config: HttpConfig,
+    identity: Option<String>,
+    settings: &Settings,
+) -> Result<Arc<dyn Agent>, Error> {
+    // Offline, no key is needed.
+    let offline = settings.recording.is_offline();
+    let lookup = |name: &str| settings.variables.get(name).or_else(|| offline.then(String::new));
+    let agent = HttpAgent::new(url, config, &lookup).map_err(|error| Error::invalid(error.to_string()))?;
+    // Secrets of a URL may be encoded differently after parsing.
+    settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.url()));
+    agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
+    let agent = match identity {
+        Some(identity) => agent.with_identity(identity),
+        None => agent,
+    };
+    let throttle = Arc::new(Throttle::new(settings.concurrency, None));
+    Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)))
 }
 
 pub(super) fn invalid_script(file: &str, text: String, findings: Vec<Finding>) -> Error {
