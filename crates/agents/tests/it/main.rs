@@ -7,8 +7,12 @@ mod command;
 mod connections;
 mod determinants;
 mod errors;
+#[cfg(target_os = "linux")]
+mod functions;
 mod http_config;
 mod invalid_settings;
+#[cfg(target_os = "linux")]
+mod kept_programs;
 mod recording;
 mod replies;
 mod requests;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_agents::{BudgetedAgent, CommandAgent, HttpAgent, ScriptedAgent, Throttle};
+use karat_agents::{BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, Language, ScriptedAgent, Throttle};
 use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
@@ -66,6 +66,9 @@ fn make_agent(
         let throttle = Arc::new(Throttle::new(settings.concurrency, None));
         return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
     }
+    if let Some(agent) = function_agent(&text, settings)? {
+        return Ok(Arc::new(agent));
+    }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
             let path = endpoint.base.join(file);
@@ -97,6 +100,14 @@ fn make_agent(
         }
         _ => Err(invalid_agent_error(&text, settings)),
     }
+}
+
+/// Creates the agent of `python:MODULE:FUNCTION` and `node:FILE#EXPORT`.
+fn function_agent(endpoint: &str, settings: &Settings) -> Result<Option<FunctionAgent>, Error> {
+    let Some((kind, name)) = endpoint.split_once(':') else { return Ok(None) };
+    let Some(language) = Language::from_kind(kind) else { return Ok(None) };
+    let agent = FunctionAgent::new(language, name, &settings.layout.root, settings.agent.clone());
+    agent.map(Some).map_err(|error| Error::invalid(error.to_string()))
 }
 
 pub(super) fn invalid_script(file: &str, text: String, findings: Vec<Finding>) -> Error {

@@ -161,13 +161,15 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
 /// Returns the error for an invalid agent endpoint.
 pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
-        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PROVIDER:MODEL, command:PROGRAM or \
-         scripted:FILE"
+        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PROVIDER:MODEL, \
+         python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
+    let names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
     let example = |kind: &str| match kind {
         "command" => "command:PROGRAM".to_owned(),
+        "node" => "node:FILE#EXPORT".to_owned(),
+        "python" => "python:MODULE:FUNCTION".to_owned(),
         "scripted" => "scripted:FILE".to_owned(),
         provider if rest.is_empty() => format!("{provider}:MODEL"),
         provider => format!("{provider}:{rest}"),

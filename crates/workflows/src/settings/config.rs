@@ -61,7 +61,7 @@ config_keys! {
     /// The schema of this file, for editors.
     #[serde(rename = "$schema")]
     schema: String = "$schema" as Text, read_string;
-    /// The agent: a URL, `command:PROGRAM ARGS`, or `scripted:FILE`.
+    /// The agent: a URL, `python:MODULE:FUNCTION`, `node:FILE#EXPORT`, `command:PROGRAM ARGS`, or `scripted:FILE`.
     agent_endpoint: String = "agentEndpoint" as Text, read_string;
     /// Several agents in place of `agentEndpoint`: each runs every case.
     #[schemars(length(min = 1))]
