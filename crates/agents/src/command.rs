@@ -86,7 +86,7 @@ impl CommandAgent {
         };
         let answer = match process.ask(&body.to_string(), self.max_bytes()).await {
             Ok(answer) => answer,
-            Err(error) => return Err(fail(ask_error("the program", error, &process).await)),
+            Err(error) => return Err(fail(ask_error("the program", error, self.max_bytes(), &process).await)),
         };
         let elapsed = started.elapsed();
         let stderr = process.take_stderr().await;

@@ -79,15 +79,13 @@ pub(crate) fn start_error(command: &Command, error: &io::Error) -> String {
     format!("cannot start {}: {error}", command.program.display())
 }
 
-/// Describes why a process did not answer, and quotes its stderr.
-pub(crate) async fn ask_error(name: &str, error: AskError, process: &LineProcess) -> String {
+/// Describes why a process did not answer with at most `limit` bytes, and quotes its stderr.
+pub(crate) async fn ask_error(name: &str, error: AskError, limit: usize, process: &LineProcess) -> String {
     let message = match error {
         AskError::Exited(exit) => format!("{name} ended with {} before it answered", exit_text(exit.status)),
         AskError::Closed => format!("{name} closed its stdout before it answered"),
-        AskError::TooLarge { limit } => {
-            format!("{name}'s answer is larger than {limit} bytes ('maxResponseBytes')")
-        }
-        AskError::Read(error) => format!("cannot read {name}'s answer: {error}"),
+        AskError::TooLarge { .. } => format!("the answer is larger than {limit} bytes ('maxResponseBytes')"),
+        AskError::Read(error) => format!("cannot read the answer of {name}: {error}"),
     };
     with_stderr(&message, &process.take_stderr().await)
 }

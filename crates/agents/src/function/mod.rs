@@ -28,6 +28,9 @@ use crate::reply::parse_reply;
 /// How long the interpreter may take to load the function and what it imports.
 const LOAD_TIMEOUT: Duration = Duration::from_mins(2);
 
+/// Maximum size of the line that says whether the function was loaded.
+const MAX_LOADED_BYTES: usize = 1024 * 1024;
+
 /// What the runner adds to the function's reply.
 const ENVELOPE_BYTES: usize = 1024;
 
@@ -129,9 +132,9 @@ impl FunctionAgent {
             };
             format!("{error}: install {product}, or set 'agent.interpreter' to its path")
         })?;
-        let line = match tokio::time::timeout(LOAD_TIMEOUT, process.read_line(1 << 20)).await {
+        let line = match tokio::time::timeout(LOAD_TIMEOUT, process.read_line(MAX_LOADED_BYTES)).await {
             Ok(Ok(line)) => line,
-            Ok(Err(error)) => return Err(ask_error("the interpreter", error, &process).await),
+            Ok(Err(error)) => return Err(ask_error("the interpreter", error, MAX_LOADED_BYTES, &process).await),
             Err(_) => {
                 let message = format!("'{}' was not loaded within {} s", self.name, LOAD_TIMEOUT.as_secs());
                 return Err(with_stderr(&message, &process.take_stderr().await));
@@ -171,7 +174,10 @@ impl FunctionAgent {
             Ok(answer) => answer,
             Err(error) => {
                 let elapsed = started.elapsed();
-                return Err(AgentError::new(ask_error("the function's process", error, &process).await, elapsed));
+                return Err(AgentError::new(
+                    ask_error("the function's process", error, max_bytes, &process).await,
+                    elapsed,
+                ));
             }
         };
         let elapsed = started.elapsed();
