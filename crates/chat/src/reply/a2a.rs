@@ -136,7 +136,8 @@ impl Task {
 
     fn push_history(&mut self, task: &Map<String, Value>, turn: &mut Turn) {
         let history = task.get("history").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_user = |message: &Value| matches!(message.get("role").and_then(Value::as_str), Some("user" | "ROLE_USER"));
+        let is_user =
+            |message: &Value| matches!(message.get("role").and_then(Value::as_str), Some("user" | "ROLE_USER"));
         let new = history.iter().rposition(is_user).map_or(history, |last| &history[last + 1..]);
         self.history_text.clear();
         for message in new.iter().filter_map(Value::as_object) {
@@ -184,7 +185,8 @@ impl Task {
         let is_asked_in_data = turn.approval.is_some();
         match state.as_str() {
             "input-required" | "auth-required" => {
-                let question = [&self.status_text, &self.history_text, &artifacts].into_iter().find(|text| !text.is_empty());
+                let question =
+                    [&self.status_text, &self.history_text, &artifacts].into_iter().find(|text| !text.is_empty());
                 turn.ask(Approval {
                     question: question.cloned().unwrap_or_else(|| state.replace('-', " ")),
                     id: self.id.clone(),
@@ -207,9 +209,7 @@ impl Task {
         let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text, progress_text];
         // A question is not an answer, but an agent that asks for approval in data may answer next to it.
         let has_answer = is_answer && (turn.approval.is_none() || is_asked_in_data);
-        if has_answer
-            && let Some(text) = texts.into_iter().find(|text| !text.is_empty())
-        {
+        if has_answer && let Some(text) = texts.into_iter().find(|text| !text.is_empty()) {
             let first_text = turn.first_text_event;
             turn.add_text(text);
             turn.first_text_event = first_text.or(turn.first_text_event);
@@ -220,7 +220,12 @@ impl Task {
 
 /// Version 1 writes `TASK_STATE_INPUT_REQUIRED` for `input-required`.
 fn normalise_state(state: &str) -> String {
-    state.strip_prefix("TASK_STATE_").unwrap_or(state).to_ascii_lowercase().replace('_', "-").replace("cancelled", "canceled")
+    state
+        .strip_prefix("TASK_STATE_")
+        .unwrap_or(state)
+        .to_ascii_lowercase()
+        .replace('_', "-")
+        .replace("cancelled", "canceled")
 }
 
 fn push_paragraph(text: &mut String, more: &str) {
@@ -269,4 +274,3 @@ fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
         _ => {}
     }
 }
-

@@ -110,7 +110,9 @@ fn is_state(map: &Map<String, Value>) -> bool {
 
 /// Whether an object is the last item of an n8n workflow: LangServe adds metadata, and its output may be anything.
 fn is_n8n(map: &Map<String, Value>) -> bool {
-    map.get("output").is_some_and(Value::is_string) && !map.contains_key("metadata") && !map.contains_key("intermediate_steps")
+    map.get("output").is_some_and(Value::is_string)
+        && !map.contains_key("metadata")
+        && !map.contains_key("intermediate_steps")
         || map.contains_key("intermediateSteps")
         || map.len() == 1 && map.get("text").is_some_and(Value::is_string)
 }
@@ -150,7 +152,7 @@ fn detect_item(item: &Value) -> Option<Protocol> {
         Protocol::LangGraph
     } else if is_n8n(map.get("json").and_then(Value::as_object).unwrap_or(map)) {
         Protocol::N8n
-    } else if crate::message::is_message(map, "user") {
+    } else if crate::message::is_message(map, "user") || map.contains_key("lc") && map.contains_key("kwargs") {
         Protocol::Messages
     } else {
         return None;
@@ -169,9 +171,18 @@ fn detect_kind(kind: &str, map: &Map<String, Value>) -> Option<Protocol> {
         "begin" | "item" | "end" if map.contains_key("metadata") || map.contains_key("content") => {
             Some(Protocol::N8nStream)
         }
-        "start" | "start-step" | "text-start" | "text-delta" | "reasoning-start" | "tool-input-start"
-        | "tool-input-available" | "tool-output-available" | "tool-output-error" | "tool-output-denied"
-        | "finish-step" | "finish" => Some(Protocol::AiSdk),
+        "start"
+        | "start-step"
+        | "text-start"
+        | "text-delta"
+        | "reasoning-start"
+        | "tool-input-start"
+        | "tool-input-available"
+        | "tool-output-available"
+        | "tool-output-error"
+        | "tool-output-denied"
+        | "finish-step"
+        | "finish" => Some(Protocol::AiSdk),
         _ if kind.starts_with("response.") => Some(Protocol::OpenAiResponses),
         _ if is_ag_ui(kind) => Some(Protocol::AgUi),
         _ => None,

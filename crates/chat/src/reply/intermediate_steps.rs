@@ -104,7 +104,10 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
                         push_observation(action, observation, turn);
                     }
                 }
-                is_told |= chunk.contains_key("actions") || chunk.contains_key("steps") || first(chunk, &STEPS).is_some() || is_message(chunk);
+                is_told |= chunk.contains_key("actions")
+                    || chunk.contains_key("steps")
+                    || first(chunk, &STEPS).is_some()
+                    || is_message(chunk);
                 if is_message(chunk) {
                     turn.note_text();
                     messages.push(serde_json::json!([chunk]));
@@ -150,7 +153,12 @@ pub(super) fn read_n8n_stream(items: &[Value], turn: &mut Turn) {
                 open = open.saturating_sub(1);
                 turn.is_complete = open == 0;
             }
-            "error" => turn.fail(item.get("content").or_else(|| item.get("error")).and_then(error_text).unwrap_or_else(|| "error".to_owned())),
+            "error" => turn.fail(
+                item.get("content")
+                    .or_else(|| item.get("error"))
+                    .and_then(error_text)
+                    .unwrap_or_else(|| "error".to_owned()),
+            ),
             _ => {}
         }
     }

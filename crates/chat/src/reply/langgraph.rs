@@ -80,7 +80,8 @@ pub(super) fn is_mode(name: &str) -> bool {
 /// Whether a value is an update: the changes by name of the node.
 pub(super) fn is_update(map: &Map<String, Value>) -> bool {
     let is_change = |change: &Value| change.get("messages").is_some_and(Value::is_array);
-    !map.is_empty() && map.iter().any(|(node, change)| node == "__interrupt__" || is_change(change))
+    !map.is_empty()
+        && map.iter().any(|(node, change)| node == "__interrupt__" || is_change(change))
         && map.values().all(|change| change.is_object() || change.is_array() || change.is_null())
 }
 
@@ -213,7 +214,9 @@ impl<'v> Stream<'v> {
         let known = known.or_else(|| (is_chunk && id.is_empty()).then(|| self.messages.len().checked_sub(1)).flatten());
         match known {
             Some(index) if is_chunk => self.messages[index].add(map),
-            Some(index) => self.messages[index] = StreamedMessage { message: map.clone(), ..StreamedMessage::default() },
+            Some(index) => {
+                self.messages[index] = StreamedMessage { message: map.clone(), ..StreamedMessage::default() }
+            }
             None => {
                 self.message_ids.insert(id.to_owned(), self.messages.len());
                 let mut streamed = StreamedMessage::default();

@@ -114,7 +114,8 @@ fn payload(item: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn push_call(call: &Map<String, Value>, turn: &mut Turn) {
-    let index = turn.call(first_text(call, &["toolCallId", "id"]), first_text(call, &["toolName", "name"]).unwrap_or_default());
+    let index =
+        turn.call(first_text(call, &["toolCallId", "id"]), first_text(call, &["toolName", "name"]).unwrap_or_default());
     turn.set_arguments(index, first(call, &["args", "input"]).unwrap_or(&Value::Null));
 }
 

@@ -94,7 +94,10 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
         Some(action) => action.clone(),
         None => {
             let is_argument = |name: &str| matches!(name, "queries" | "code" | "prompt");
-            item.iter().filter(|(name, _)| is_argument(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+            item.iter()
+                .filter(|(name, _)| is_argument(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
         }
     };
     set_arguments(call, Some(&arguments), turn);

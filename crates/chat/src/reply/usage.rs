@@ -26,7 +26,8 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
     let read = first_count(map, &["cache_read_input_tokens"]);
     let written = first_count(map, &["cache_creation_input_tokens"]);
     let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    let names = ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
+    let names =
+        ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
     let usage = Usage {
         input_tokens: first_count(map, &names).map(|input| input.saturating_add(apart)),
         output_tokens: first_count(

@@ -44,8 +44,7 @@ pub(crate) struct ExpectedCall {
 
 /// Reads all exchanges, by product and name.
 pub(crate) fn exchanges() -> Vec<Exchange> {
-    let folder: PathBuf =
-        [env!("CARGO_MANIFEST_DIR"), "..", "agents", "tests", "fixtures", "replies"].iter().collect();
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "agents", "tests", "fixtures", "replies"].iter().collect();
     let mut files: Vec<PathBuf> = list(&folder).iter().flat_map(|product| list(product)).collect();
     files.sort();
     files.iter().map(|file| read(file)).collect()
@@ -85,7 +84,9 @@ pub(crate) fn sse_events(body: &str) -> Vec<Value> {
     let mut events = Vec::new();
     for block in body.split("\n\n") {
         let field = |name: &'static str| {
-            block.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix(':'))
+            block
+                .lines()
+                .filter_map(move |line| line.strip_prefix(name)?.strip_prefix(':'))
                 .map(|value| value.strip_prefix(' ').unwrap_or(value))
         };
         let data = field("data").collect::<Vec<_>>().join("\n");

@@ -15,8 +15,7 @@ const MAPPED: [&str; 4] = ["own-api", "session-poll", "python-function", "otel-a
 const MISTAKEN: [&str; 1] = ["ai-sdk/failed-call-default-text.json"];
 
 /// Replies to requests that did not wait for the end.
-const STILL_RUNNING: [&str; 4] =
-    ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-poll-1.json", "a2a/v1-poll-2.json"];
+const STILL_RUNNING: [&str; 4] = ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-poll-1.json", "a2a/v1-poll-2.json"];
 
 #[test]
 fn reads_replies_as_documented() {
