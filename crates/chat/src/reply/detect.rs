@@ -108,7 +108,7 @@ fn is_state(map: &Map<String, Value>) -> bool {
         || messages.is_some_and(|messages| values.is_some() || messages.iter().any(is_framework_message))
 }
 
-/// Whether an object is the last item of an n8n workflow: LangServe adds metadata, and its output may be anything.
+/// Whether an object is the last item of an n8n workflow: `LangServe` adds metadata, and its output may be anything.
 fn is_n8n(map: &Map<String, Value>) -> bool {
     map.get("output").is_some_and(Value::is_string)
         && !map.contains_key("metadata")

@@ -20,8 +20,7 @@ pub(super) struct Turn {
     /// All calls before this one have a result.
     first_open: usize,
     starts_step: bool,
-    /// Whether text after the result of a call belongs to the same message.
-    pub(super) is_one_message: bool,
+    pub(super) after_result: AfterResult,
     event: Option<usize>,
     pub(super) first_text_event: Option<usize>,
     late_results: Vec<LateResult>,
@@ -37,6 +36,16 @@ pub(super) struct Turn {
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
     pub(super) stop_reason: Option<String>,
+}
+
+/// Where text and calls belong that follow the result of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum AfterResult {
+    /// To the model's next message.
+    #[default]
+    NewStep,
+    /// To the same message: the server ran the tool while the model wrote it.
+    SameStep,
 }
 
 /// The place of a call in its turn.
@@ -196,7 +205,7 @@ impl Turn {
 
     /// A model's message ends where the result of a call follows, unless a protocol has all in one message.
     fn end_answered_step(&mut self) {
-        if !self.is_one_message && self.steps.last().is_some_and(|step| step.has_result) {
+        if self.after_result == AfterResult::NewStep && self.steps.last().is_some_and(|step| step.has_result) {
             self.starts_step = true;
         }
     }
@@ -288,20 +297,16 @@ impl Turn {
     /// Ends the call with this id. Without an id, ends the first call without a result that has the name, if any.
     pub(super) fn finish_call(&mut self, id: Option<&str>, name: Option<&str>, outcome: Outcome) {
         let index = match (id, name) {
-            (Some(id), _) => match self.by_id.get(id).copied() {
-                Some(index) => Some(index),
-                None => {
-                    let Outcome { result, success, error } = outcome;
-                    self.late_ids.insert(id.to_owned());
-                    self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
-                    return;
-                }
-            },
+            (Some(id), _) => self.by_id.get(id).copied(),
             (None, Some(name)) => self.next_open_named(name),
             (None, None) => self.next_open(),
         };
         if let Some(index) = index {
             self.set_outcome(index, outcome);
+        } else if let Some(id) = id {
+            let Outcome { result, success, error } = outcome;
+            self.late_ids.insert(id.to_owned());
+            self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
         }
     }
 

@@ -55,6 +55,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("readable folder").path()).collect()
 }
 
+#[expect(clippy::disallowed_methods, reason = "tests read fixtures")]
 pub(crate) fn read(file: &Path) -> Exchange {
     let opened = File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let exchange: Exchange =
@@ -95,7 +96,7 @@ pub(crate) fn sse_events(body: &str) -> Vec<Value> {
         }
         let data: Value = serde_json::from_str(&data).unwrap_or(Value::String(data));
         let repeats = |name: &str| ["type", "event"].iter().any(|key| data.get(*key).is_some_and(|kind| kind == name));
-        match field("event").last() {
+        match field("event").next_back() {
             Some(name) if !repeats(name) => events.push(json!({"event": name, "data": data})),
             _ => events.push(data),
         }

@@ -45,7 +45,7 @@ fn reads_many_approvals_of_one_call() {
 #[test]
 fn reads_many_pieces_without_an_index() {
     let piece = |n: usize| {
-        let id = (n % 2 == 0).then(|| n.to_string());
+        let id = n.is_multiple_of(2).then(|| n.to_string());
         json!({"choices": [{"delta": {"tool_calls": [{"id": id, "function": {"name": "f", "arguments": "{"}}]}}]})
     };
     let reply = read_many((0..MANY).map(piece));
