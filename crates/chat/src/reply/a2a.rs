@@ -1,4 +1,4 @@
-//! The Agent2Agent protocol: messages, tasks and the events of a stream, with or without the JSON-RPC envelope.
+//! The A2A (agent to agent) protocol: messages, tasks and the events of a stream, with or without the JSON-RPC envelope.
 
 use std::collections::HashMap;
 
@@ -41,11 +41,10 @@ fn classify(map: &Map<String, Value>) -> Option<Object<'_>> {
         Some("message") => Some(Object::Message(map)),
         Some("status-update") => Some(Object::Status(map)),
         Some("artifact-update") => Some(Object::Artifact(map)),
-        Some(_) => None,
         // The reply to a request for a task is the task itself.
         None if inner("status").is_some_and(|status| status.contains_key("state")) => Some(Object::Task(map)),
         None if map.contains_key("messageId") && map.contains_key("parts") => Some(Object::Message(map)),
-        None => None,
+        _ => None,
     }
 }
 
@@ -95,7 +94,7 @@ impl Task {
                 self.note_ids(message, turn);
                 let text = parts_text(message, turn);
                 push_paragraph(&mut self.message_text, &text);
-                self.note_text(&text, turn);
+                note_text(&text, turn);
             }
             Some(Object::Task(task)) => {
                 self.note_ids(task, turn);
@@ -128,12 +127,6 @@ impl Task {
         }
     }
 
-    fn note_text(&self, text: &str, turn: &mut Turn) {
-        if !text.is_empty() {
-            turn.note_text();
-        }
-    }
-
     fn push_history(&mut self, task: &Map<String, Value>, turn: &mut Turn) {
         let history = task.get("history").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let is_user =
@@ -162,7 +155,7 @@ impl Task {
     fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
         let Some(artifact) = artifact else { return };
         let text = parts_text(artifact, turn);
-        self.note_text(&text, turn);
+        note_text(&text, turn);
         let id = first_text(artifact, &["artifactId", "artifact_id"]).unwrap_or_default();
         match self.artifact_ids.get(id).copied() {
             Some(index) if appends => self.artifacts[index].push_str(&text),
@@ -209,14 +202,18 @@ impl Task {
         let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text, progress_text];
         // A question is not an answer, but an agent that asks for approval in data may answer next to it.
         let has_answer = is_answer && (turn.approval.is_none() || is_asked_in_data);
-        if has_answer
-            && let Some(text) = texts.into_iter().find(|text| !text.is_empty())
-        {
+        if has_answer && let Some(text) = texts.into_iter().find(|text| !text.is_empty()) {
             let first_text = turn.first_text_event;
             turn.add_text(text);
             turn.first_text_event = first_text.or(turn.first_text_event);
         }
         turn.calls_unreported = !self.is_adk;
+    }
+}
+
+fn note_text(text: &str, turn: &mut Turn) {
+    if !text.is_empty() {
+        turn.note_text();
     }
 }
 
@@ -261,17 +258,13 @@ fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
     match part.get("metadata").and_then(|metadata| metadata.get("adk_type")?.as_str()) {
         Some("function_call") if name.is_some_and(super::adk::is_request) => super::adk::push_call(data, turn),
         Some("function_response") if name.is_some_and(super::adk::is_request) => {}
-        Some("function_call") => {
-            // Events and the history repeat each other.
-            if id.is_none_or(|id| turn.find_call(id).is_none()) {
-                let call = turn.new_call(id, name.unwrap_or_default());
-                turn.set_arguments(call, data.get("args").unwrap_or(&Value::Null));
-            }
+        // Events and the history repeat each other.
+        Some("function_call") if id.is_none_or(|id| turn.find_call(id).is_none()) => {
+            let call = turn.new_call(id, name.unwrap_or_default());
+            turn.set_arguments(call, data.get("args").unwrap_or(&Value::Null));
         }
-        Some("function_response") => {
-            if id.is_none_or(|id| !turn.is_answered(id)) {
-                super::adk::push_response(id, name, data.get("response").unwrap_or(&Value::Null), turn);
-            }
+        Some("function_response") if id.is_none_or(|id| !turn.is_answered(id)) => {
+            super::adk::push_response(id, name, data.get("response").unwrap_or(&Value::Null), turn);
         }
         _ => {}
     }

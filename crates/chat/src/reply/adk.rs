@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::turn::{Outcome, Turn};
 use super::{Approval, error_text, usage};
-use crate::lenient::{first, first_text};
+use crate::lenient::{first, first_text, is_blank};
 
 /// The call by which the kit asks a person.
 const CONFIRMATION: &str = "adk_request_confirmation";
@@ -26,8 +26,8 @@ pub(super) fn read_events(events: &[Value], turn: &mut Turn) {
         let Some(event) = event.as_object() else { continue };
         push_event(event, &mut partial, turn);
     }
-    // The last event of a streamed text repeats the partial ones.
-    turn.is_complete = partial.is_empty();
+    // The last event of a streamed text repeats the partial ones, and calls have results unless they run for long.
+    turn.is_complete = partial.is_empty() && (turn.approval.is_some() || !events.last().is_some_and(is_open_call));
     turn.add_text(&partial);
 }
 
@@ -63,7 +63,8 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
         push_part(part, first_text(event, &["author"]) == Some("user"), turn);
     }
     let actions = event.get("actions").and_then(Value::as_object);
-    let waiting = actions.and_then(|actions| first(actions, &["requestedToolConfirmations", "requested_tool_confirmations"]));
+    let waiting =
+        actions.and_then(|actions| first(actions, &["requestedToolConfirmations", "requested_tool_confirmations"]));
     for id in waiting.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
         turn.forget_success(id);
     }
@@ -72,6 +73,15 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
     }
     turn.set_model(first_text(event, &["modelVersion", "model_version"]));
     turn.set_stop_reason(first_text(event, &["finishReason", "finish_reason"]));
+}
+
+/// Whether an event has only calls whose results the kit waits for.
+fn is_open_call(event: &Value) -> bool {
+    let Some(event) = event.as_object() else { return false };
+    let waits = first(event, &["longRunningToolIds", "long_running_tool_ids"]).is_some_and(|ids| !is_blank(ids));
+    let parts = event.get("content").and_then(|content| content.get("parts")?.as_array()).into_iter().flatten();
+    let mut parts = parts.filter_map(Value::as_object);
+    !waits && parts.any(|part| first(part, &["functionCall", "function_call"]).is_some())
 }
 
 fn is_thought(part: &Value) -> bool {

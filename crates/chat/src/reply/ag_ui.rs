@@ -11,7 +11,8 @@ use crate::lenient::{first_text, text_of, unpack_owned};
 /// Reads the events of a run.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     // TanStack AI marks failed results, AG-UI only messages.
-    let tells_failures = events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
+    let tells_failures =
+        events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
     let mut stream = Stream { tells_failures, ..Stream::default() };
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
@@ -37,7 +38,12 @@ impl<'v> Stream<'v> {
     fn push(&mut self, event: &'v Map<String, Value>, turn: &mut Turn) {
         let text = |name: &str| event.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let delta = text("delta").unwrap_or_default();
-        match text("type").unwrap_or_default() {
+        let kind = text("type").unwrap_or_default();
+        // TanStack AI ends a run for each call of the model.
+        if kind.starts_with("TEXT_MESSAGE_") || kind.starts_with("TOOL_CALL_") {
+            turn.is_complete = false;
+        }
+        match kind {
             "RUN_STARTED" => {
                 turn.set_conversation_id(text("threadId").or(text("thread_id")));
                 turn.is_complete = false;
@@ -50,7 +56,10 @@ impl<'v> Stream<'v> {
             }
             "TOOL_CALL_START" | "TOOL_CALL_CHUNK" | "TOOL_CALL_ARGS" => self.push_call(event, delta, turn),
             "TOOL_CALL_RESULT" => push_result(event, self.tells_failures, turn),
-            "MESSAGES_SNAPSHOT" => push_snapshot(event.get("messages"), turn),
+            "MESSAGES_SNAPSHOT" => {
+                push_snapshot(event.get("messages"), turn);
+                self.last_call = None;
+            }
             "CUSTOM" if matches!(text("name"), Some("on_interrupt" | "OnInterrupt")) => {
                 let value = event.get("value").map(unpack_owned).unwrap_or_default();
                 super::langgraph::ask(None, &value, &Value::Object(event.clone()), turn);
@@ -124,9 +133,10 @@ fn push_snapshot(messages: Option<&Value>, turn: &mut Turn) {
 }
 
 fn finish(event: &Map<String, Value>, turn: &mut Turn) {
-    turn.is_complete = true;
-    add_usage(event.get("usage"), turn);
     let outcome = event.get("outcome");
+    let reason = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("finishReason")?.as_str());
+    turn.is_complete = reason != Some("tool_calls") || outcome.is_some();
+    add_usage(event.get("usage"), turn);
     let kind = outcome.and_then(|outcome| outcome.get("type").unwrap_or(outcome).as_str());
     turn.set_stop_reason(kind);
     let interrupts = outcome.and_then(|outcome| outcome.get("interrupts")?.as_array());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{AfterResult, CallIndex, Outcome, Turn};
 use super::{error_text, usage};
 use crate::lenient::first_text;
 use crate::messages::result_text;
@@ -15,7 +15,7 @@ pub(super) fn read_message(message: &Map<String, Value>, turn: &mut Turn) {
     turn.set_model(first_text(message, &["model"]));
     turn.set_stop_reason(first_text(message, &["stop_reason"]));
     turn.usage = usage::read(message.get("usage"));
-    turn.is_one_message = true;
+    turn.after_result = AfterResult::SameStep;
     turn.start_step();
     let mut after_call = false;
     for block in message.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
@@ -71,7 +71,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     let mut calls: HashMap<u64, CallIndex> = HashMap::new();
     let mut usage_so_far = Map::new();
     let mut after_call = false;
-    turn.is_one_message = true;
+    turn.after_result = AfterResult::SameStep;
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         let Some(event) = event.as_object() else { continue };

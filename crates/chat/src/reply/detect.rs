@@ -108,7 +108,7 @@ fn is_state(map: &Map<String, Value>) -> bool {
         || messages.is_some_and(|messages| values.is_some() || messages.iter().any(is_framework_message))
 }
 
-/// Whether an object is the last item of an n8n workflow: LangServe adds metadata, and its output may be anything.
+/// Whether an object is the last item of an n8n workflow: `LangServe` adds metadata, and its output may be anything.
 fn is_n8n(map: &Map<String, Value>) -> bool {
     map.get("output").is_some_and(Value::is_string)
         && !map.contains_key("metadata")
@@ -152,7 +152,7 @@ fn detect_item(item: &Value) -> Option<Protocol> {
         Protocol::LangGraph
     } else if is_n8n(map.get("json").and_then(Value::as_object).unwrap_or(map)) {
         Protocol::N8n
-    } else if crate::message::is_message(map, "user") {
+    } else if crate::message::is_message(map, "user") || map.contains_key("lc") && map.contains_key("kwargs") {
         Protocol::Messages
     } else {
         return None;

@@ -8,7 +8,9 @@ use crate::lenient::{first_text, is_blank, text_of};
 
 /// Whether an object is a reply.
 pub(super) fn is_reply(map: &Map<String, Value>) -> bool {
-    map.contains_key("text") && map.contains_key("chatId") && (map.contains_key("chatMessageId") || map.contains_key("usedTools"))
+    map.contains_key("text")
+        && map.contains_key("chatId")
+        && (map.contains_key("chatMessageId") || map.contains_key("usedTools"))
 }
 
 /// Whether an event is of a stream. Events around the answer have names that other protocols use too.

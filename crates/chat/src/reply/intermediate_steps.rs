@@ -1,4 +1,4 @@
-//! Replies with pairs of an action and an observation: LangServe's agent executors and n8n's agents.
+//! Replies with pairs of an action and an observation: `LangServe`'s agent executors and n8n's agents.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::lenient::{first, first_text};
 /// The names of the list.
 const STEPS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
 
-/// Reads a reply of LangServe's `/invoke`.
+/// Reads a reply of `LangServe`'s `/invoke`.
 pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
     match reply.get("output") {
@@ -83,7 +83,7 @@ fn push_observation(action: &Map<String, Value>, observation: &Value, turn: &mut
     turn.finish_call(id, name, Outcome::untold(observation));
 }
 
-/// Reads the chunks of LangServe's `/stream`.
+/// Reads the chunks of `LangServe`'s `/stream`.
 pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
     let mut is_told = false;
     let mut messages: Vec<Value> = Vec::new();
@@ -104,7 +104,10 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
                         push_observation(action, observation, turn);
                     }
                 }
-                is_told |= chunk.contains_key("actions") || chunk.contains_key("steps") || first(chunk, &STEPS).is_some() || is_message(chunk);
+                is_told |= chunk.contains_key("actions")
+                    || chunk.contains_key("steps")
+                    || first(chunk, &STEPS).is_some()
+                    || is_message(chunk);
                 if is_message(chunk) {
                     turn.note_text();
                     messages.push(serde_json::json!([chunk]));

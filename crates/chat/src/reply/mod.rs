@@ -22,6 +22,7 @@ mod turn;
 mod usage;
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use karat_core::trace::{ToolCall, Usage};
 use serde_json::{Map, Value};
@@ -122,9 +123,9 @@ impl Reply {
     #[must_use]
     pub fn followed_by(self, later: Self) -> Self {
         let Self { mut steps, mut late_results, .. } = self;
-        let repeated = |call: &ReplyCall| {
-            call.id.is_some() && later.steps.iter().flat_map(|step| &step.calls).any(|other| other.id == call.id)
-        };
+        let later_ids: HashSet<&str> =
+            later.steps.iter().flat_map(|step| &step.calls).filter_map(|call| call.id.as_deref()).collect();
+        let repeated = |call: &ReplyCall| call.id.as_deref().is_some_and(|id| later_ids.contains(id));
         // The usage of a state is that of all its messages.
         let is_counted_again = matches!(later.protocol, "langgraph" | "messages")
             && steps.iter().flat_map(|step| &step.calls).any(repeated);
@@ -133,13 +134,18 @@ impl Reply {
         for step in &mut steps {
             step.calls.retain(|call| !repeated(call));
         }
+        let mut by_id: HashMap<String, &mut ToolCall> = HashMap::new();
+        for call in steps.iter_mut().flat_map(|step| &mut step.calls) {
+            if let Some(id) = &call.id {
+                by_id.insert(id.clone(), &mut call.call);
+            }
+        }
         for late in later.late_results {
-            let mut calls = steps.iter_mut().rev().flat_map(|step| &mut step.calls);
-            match calls.find(|call| call.id.as_deref() == Some(late.call_id.as_str())) {
-                Some(found) => {
-                    found.call.result = late.result;
-                    found.call.success = late.success;
-                    found.call.error = late.error;
+            match by_id.get_mut(&late.call_id) {
+                Some(call) => {
+                    call.result = late.result;
+                    call.success = late.success;
+                    call.error = late.error;
                 }
                 None => late_results.push(late),
             }
@@ -179,7 +185,13 @@ pub fn read_reply(value: &Value) -> Result<Reply, ReplyError> {
         Value::Object(map) => read_object(protocol, map, value, &mut turn),
         _ => {}
     }
+    if let Some(invalid) = turn.invalid.take() {
+        return Err(ReplyError::Invalid(invalid));
+    }
     let reply = turn.into_reply(protocol.name());
+    if reply.is_complete && reply.calls().any(|call| call.name.is_empty()) {
+        return Err(ReplyError::Invalid("a call in the reply names no tool".to_owned()));
+    }
     let is_message_list = matches!(protocol, Protocol::Messages | Protocol::LangGraph | Protocol::UiMessages);
     if is_message_list && reply.is_complete && reply.is_empty() {
         return Err(ReplyError::Invalid("the reply has no message of the agent after the user's last one".to_owned()));

@@ -139,12 +139,7 @@ impl Stream {
         });
         let call = match known {
             Some(call) => {
-                if let (Some(id), None) = (id, turn.call_id(call)) {
-                    turn.set_call_id(call, id);
-                }
-                if !turn.has_call_name(call) && !name.is_empty() {
-                    turn.set_call_name(call, name);
-                }
+                turn.complete_call(call, id, name);
                 call
             }
             None => turn.new_call(id, name),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{AfterResult, Outcome, Turn};
 use crate::lenient::first_text;
 
 /// Whether an object is a message to the user.
@@ -26,7 +26,7 @@ pub(super) fn read_bubbles(bubbles: &[Value], turn: &mut Turn) {
 /// since the action before.
 pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
-    turn.is_one_message = true;
+    turn.after_result = AfterResult::SameStep;
     turn.set_conversation_id(first_text(tracker, &["sender_id"]));
     let mut slots = Map::new();
     for event in tracker.get("events").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {

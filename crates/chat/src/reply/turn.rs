@@ -1,6 +1,6 @@
 //! Collects what an agent did in one turn, piece by piece.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use karat_core::trace::{ToolCall, Usage};
 use serde_json::{Map, Value};
@@ -20,11 +20,14 @@ pub(super) struct Turn {
     /// All calls before this one have a result.
     first_open: usize,
     starts_step: bool,
-    /// Whether text after the result of a call belongs to the same message.
-    pub(super) is_one_message: bool,
+    pub(super) after_result: AfterResult,
     event: Option<usize>,
     pub(super) first_text_event: Option<usize>,
-    pub(super) late_results: Vec<LateResult>,
+    late_results: Vec<LateResult>,
+    /// The ids of the late results.
+    late_ids: HashSet<String>,
+    /// What makes the reply invalid.
+    pub(super) invalid: Option<String>,
     pub(super) error: Option<String>,
     pub(super) approval: Option<Approval>,
     pub(super) conversation_id: Option<String>,
@@ -33,6 +36,16 @@ pub(super) struct Turn {
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
     pub(super) stop_reason: Option<String>,
+}
+
+/// Where text and calls belong that follow the result of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum AfterResult {
+    /// To the model's next message.
+    #[default]
+    NewStep,
+    /// To the same message: the server ran the tool while the model wrote it.
+    SameStep,
 }
 
 /// The place of a call in its turn.
@@ -131,6 +144,7 @@ impl Turn {
         self.by_id.clear();
         self.open_by_name.clear();
         self.late_results.clear();
+        self.late_ids.clear();
         self.first_open = 0;
         self.usage = None;
         self.first_text_event = None;
@@ -191,7 +205,7 @@ impl Turn {
 
     /// A model's message ends where the result of a call follows, unless a protocol has all in one message.
     fn end_answered_step(&mut self) {
-        if !self.is_one_message && self.steps.last().is_some_and(|step| step.has_result) {
+        if self.after_result == AfterResult::NewStep && self.steps.last().is_some_and(|step| step.has_result) {
             self.starts_step = true;
         }
     }
@@ -213,13 +227,10 @@ impl Turn {
     /// Adds a call, or returns the one with this id if it has no result yet.
     pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
         if let Some(index) = id.and_then(|id| self.by_id.get(id)).copied()
-            && let call = &mut self.calls[index.0]
+            && let Some(call) = self.calls.get_mut(index.0)
             && call.outcome.is_none()
         {
-            if call.name.is_empty() {
-                name.clone_into(&mut call.name);
-                self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
-            }
+            self.complete_call(index, id, name);
             return index;
         }
         self.new_call(id, name)
@@ -250,33 +261,34 @@ impl Turn {
     }
 
     pub(super) fn call_id(&self, call: CallIndex) -> Option<&str> {
-        self.calls[call.0].id.as_deref()
+        self.calls.get(call.0)?.id.as_deref()
     }
 
-    pub(super) fn set_call_id(&mut self, call: CallIndex, id: &str) {
-        self.calls[call.0].id = Some(id.to_owned());
-        self.by_id.insert(id.to_owned(), call);
-    }
-
-    pub(super) fn set_call_name(&mut self, call: CallIndex, name: &str) {
-        name.clone_into(&mut self.calls[call.0].name);
-        self.open_by_name.entry(name.to_owned()).or_default().push_back(call);
-    }
-
-    pub(super) fn has_call_name(&self, call: CallIndex) -> bool {
-        !self.calls[call.0].name.is_empty()
+    /// Notes what a stream tells later than the beginning of a call.
+    pub(super) fn complete_call(&mut self, index: CallIndex, id: Option<&str>, name: &str) {
+        let Some(call) = self.calls.get_mut(index.0) else { return };
+        if let Some(id) = id.filter(|_| call.id.is_none()) {
+            call.id = Some(id.to_owned());
+            self.by_id.insert(id.to_owned(), index);
+        }
+        if call.name.is_empty() && !name.is_empty() {
+            name.clone_into(&mut call.name);
+            self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
+        }
     }
 
     /// Adds a piece of the arguments' JSON text.
     pub(super) fn add_arguments(&mut self, call: CallIndex, piece: &str) {
-        match &mut self.calls[call.0].arguments {
+        let Some(call) = self.calls.get_mut(call.0) else { return };
+        match &mut call.arguments {
             Arguments::Text(text) => text.push_str(piece),
             whole @ Arguments::Value(_) => *whole = Arguments::Text(piece.to_owned()),
         }
     }
 
     pub(super) fn set_arguments(&mut self, call: CallIndex, arguments: &Value) {
-        self.calls[call.0].arguments = match arguments {
+        let Some(call) = self.calls.get_mut(call.0) else { return };
+        call.arguments = match arguments {
             Value::String(text) => Arguments::Text(text.clone()),
             other => Arguments::Value(other.clone()),
         };
@@ -285,32 +297,32 @@ impl Turn {
     /// Ends the call with this id. Without an id, ends the first call without a result that has the name, if any.
     pub(super) fn finish_call(&mut self, id: Option<&str>, name: Option<&str>, outcome: Outcome) {
         let index = match (id, name) {
-            (Some(id), _) => match self.by_id.get(id).copied() {
-                Some(index) => Some(index),
-                None => {
-                    let Outcome { result, success, error } = outcome;
-                    self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
-                    return;
-                }
-            },
+            (Some(id), _) => self.by_id.get(id).copied(),
             (None, Some(name)) => self.next_open_named(name),
             (None, None) => self.next_open(),
         };
         if let Some(index) = index {
             self.set_outcome(index, outcome);
+        } else if let Some(id) = id {
+            let Outcome { result, success, error } = outcome;
+            self.late_ids.insert(id.to_owned());
+            self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
         }
     }
 
     pub(super) fn set_outcome(&mut self, index: CallIndex, outcome: Outcome) {
-        let call = &mut self.calls[index.0];
-        call.outcome = Some(outcome);
-        self.steps[call.step].has_result = true;
+        if let Some(call) = self.calls.get_mut(index.0) {
+            call.outcome = Some(outcome);
+            if let Some(step) = self.steps.get_mut(call.step) {
+                step.has_result = true;
+            }
+        }
     }
 
     /// Takes back how a call ended: its result only says that it waits.
     pub(super) fn forget_success(&mut self, id: &str) {
         if let Some(index) = self.by_id.get(id)
-            && let Some(outcome) = &mut self.calls[index.0].outcome
+            && let Some(outcome) = self.calls.get_mut(index.0).and_then(|call| call.outcome.as_mut())
         {
             outcome.success = None;
             outcome.error = None;
@@ -336,7 +348,7 @@ impl Turn {
 
     /// Returns name and arguments of a call as text, to ask about it.
     pub(super) fn describe_call(&self, id: &str) -> Option<String> {
-        let call = &self.calls[self.by_id.get(id)?.0];
+        let call = self.calls.get(self.by_id.get(id)?.0)?;
         let arguments = match &call.arguments {
             Arguments::Text(text) => text.clone(),
             Arguments::Value(value) => value.to_string(),
@@ -345,8 +357,8 @@ impl Turn {
     }
 
     pub(super) fn is_answered(&self, id: &str) -> bool {
-        self.by_id.get(id).is_some_and(|index| self.calls[index.0].outcome.is_some())
-            || self.late_results.iter().any(|late| late.call_id == id)
+        let call = self.by_id.get(id).and_then(|index| self.calls.get(index.0));
+        call.is_some_and(|call| call.outcome.is_some()) || self.late_ids.contains(id)
     }
 
     pub(super) fn add_usage(&mut self, more: &Usage) {
@@ -383,7 +395,7 @@ impl Turn {
 
     /// Takes the steps of another reading of the same turn in place of its own.
     pub(super) fn replace_steps(&mut self, other: Self) {
-        let Self { steps, calls, by_id, open_by_name, first_open, late_results, .. } = other;
+        let Self { steps, calls, by_id, open_by_name, first_open, late_results, late_ids, invalid, .. } = other;
         *self = Self {
             steps,
             calls,
@@ -391,6 +403,8 @@ impl Turn {
             open_by_name,
             first_open,
             late_results,
+            late_ids,
+            invalid,
             starts_step: true,
             ..std::mem::take(self)
         };
@@ -411,7 +425,9 @@ impl Turn {
             })
             .collect();
         for call in self.calls {
-            steps[call.step].calls.push(call.into_reply_call());
+            if let Some(step) = steps.get_mut(call.step) {
+                step.calls.push(call.into_reply_call());
+            }
         }
         steps.retain(|step| *step != ReplyStep::default());
         Reply {

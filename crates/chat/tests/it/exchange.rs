@@ -44,8 +44,7 @@ pub(crate) struct ExpectedCall {
 
 /// Reads all exchanges, by product and name.
 pub(crate) fn exchanges() -> Vec<Exchange> {
-    let folder: PathBuf =
-        [env!("CARGO_MANIFEST_DIR"), "..", "agents", "tests", "fixtures", "replies"].iter().collect();
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "agents", "tests", "fixtures", "replies"].iter().collect();
     let mut files: Vec<PathBuf> = list(&folder).iter().flat_map(|product| list(product)).collect();
     files.sort();
     files.iter().map(|file| read(file)).collect()
@@ -56,6 +55,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("readable folder").path()).collect()
 }
 
+#[expect(clippy::disallowed_methods, reason = "tests read fixtures")]
 pub(crate) fn read(file: &Path) -> Exchange {
     let opened = File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let exchange: Exchange =
@@ -85,7 +85,9 @@ pub(crate) fn sse_events(body: &str) -> Vec<Value> {
     let mut events = Vec::new();
     for block in body.split("\n\n") {
         let field = |name: &'static str| {
-            block.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix(':'))
+            block
+                .lines()
+                .filter_map(move |line| line.strip_prefix(name)?.strip_prefix(':'))
                 .map(|value| value.strip_prefix(' ').unwrap_or(value))
         };
         let data = field("data").collect::<Vec<_>>().join("\n");
@@ -94,7 +96,7 @@ pub(crate) fn sse_events(body: &str) -> Vec<Value> {
         }
         let data: Value = serde_json::from_str(&data).unwrap_or(Value::String(data));
         let repeats = |name: &str| ["type", "event"].iter().any(|key| data.get(*key).is_some_and(|kind| kind == name));
-        match field("event").last() {
+        match field("event").next_back() {
             Some(name) if !repeats(name) => events.push(json!({"event": name, "data": data})),
             _ => events.push(data),
         }

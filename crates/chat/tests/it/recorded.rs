@@ -15,8 +15,7 @@ const MAPPED: [&str; 4] = ["own-api", "session-poll", "python-function", "otel-a
 const MISTAKEN: [&str; 1] = ["ai-sdk/failed-call-default-text.json"];
 
 /// Replies to requests that did not wait for the end.
-const STILL_RUNNING: [&str; 4] =
-    ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-poll-1.json", "a2a/v1-poll-2.json"];
+const STILL_RUNNING: [&str; 4] = ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-poll-1.json", "a2a/v1-poll-2.json"];
 
 #[test]
 fn reads_replies_as_documented() {
@@ -65,24 +64,21 @@ fn problems(exchange: &Exchange) -> Vec<String> {
     let is_denied = ["/deny", "/cancel"].iter().any(|word| name.contains(word));
     compare_calls(&reply, &later, expected, is_denied, &mut compare);
     compare("approval", &reply.approval.as_ref().map(|approval| &approval.question), &expected.approval.as_ref());
-    match &expected.error {
-        Some(error) => {
-            let stop_reason = reply.stop_reason.as_ref().filter(|reason| *reason == error);
-            let actual = reply.error.as_ref().or(stop_reason);
-            if !is_same_error(actual, error) {
-                compare("error", &actual, &Some(error));
-            }
+    if let Some(error) = &expected.error {
+        let stop_reason = reply.stop_reason.as_ref().filter(|reason| *reason == error);
+        let actual = reply.error.as_ref().or(stop_reason);
+        if !is_same_error(actual, error) {
+            compare("error", &actual, &Some(error));
         }
-        None => {
-            compare("error", &reply.error, &None::<String>);
-            let read = reply.usage.clone().unwrap_or_default();
-            if usage != [None, None] {
-                compare("usage", &[read.input_tokens, read.output_tokens], &usage);
-            }
-            compare("calls told", &!reply.calls_unreported, &expected.calls_told);
-            compare("complete", &reply.is_complete, &!STILL_RUNNING.contains(&name.as_str()));
-        }
+        return problems;
     }
+    compare("error", &reply.error, &None::<String>);
+    let read = reply.usage.clone().unwrap_or_default();
+    if usage != [None, None] {
+        compare("usage", &[read.input_tokens, read.output_tokens], &usage);
+    }
+    compare("calls told", &!reply.calls_unreported, &expected.calls_told);
+    compare("complete", &reply.is_complete, &!STILL_RUNNING.contains(&name.as_str()));
     problems
 }
 
