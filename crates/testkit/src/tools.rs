@@ -36,6 +36,16 @@ pub enum TestTool {
     OpenTelemetryJs,
     /// A proxy that implements the chat protocols of many providers, with mock models.
     Litellm,
+    /// The development server of LangGraph.
+    Langgraph,
+    /// Python with LangServe.
+    Langserve,
+    /// Python with the A2A SDK and Google's Agent Development Kit.
+    GoogleAgents,
+    /// The command of Google's Agent Development Kit.
+    Adk,
+    /// A package folder with the JavaScript libraries of `examples/agents`.
+    AgentPackages,
 }
 
 impl TestTool {
@@ -71,6 +81,11 @@ impl TestTool {
             Self::OpenTelemetry => ("opentelemetry-sdk", None, "opentelemetry/bin/python"),
             Self::OpenTelemetryJs => ("@opentelemetry/sdk-trace", Some("node"), "opentelemetry-js/node_modules"),
             Self::Litellm => ("litellm[proxy]", None, "python/bin/litellm"),
+            Self::Langgraph => ("langgraph", None, "agents-langgraph/bin/langgraph"),
+            Self::Langserve => ("langserve", None, "agents-langserve/bin/python"),
+            Self::GoogleAgents => ("google-adk", None, "agents-google/bin/python"),
+            Self::Adk => ("google-adk", None, "agents-google/bin/adk"),
+            Self::AgentPackages => ("the JavaScript libraries of agents", None, "agents-js/node_modules"),
         };
         let path = folder().join(path);
         assert!(path.exists(), "{name} is missing at {}: run scripts/test-tools", path.display());

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+#[cfg(unix)]
+mod agent_servers;
 mod agreement;
 mod agreement_tau_bench;
 mod architecture;
@@ -40,6 +42,8 @@ mod forge_model_terminal;
 mod forge_shop;
 mod forge_terminal;
 mod from_trace;
+#[cfg(target_os = "linux")]
+mod function_agents;
 mod generated;
 mod grammar;
 mod hostile;

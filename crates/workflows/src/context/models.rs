@@ -162,15 +162,18 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
 pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
         "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PRESET:URL, PROVIDER:MODEL, \
-         command:PROGRAM or scripted:FILE"
+         python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).chain(Preset::kinds()).collect();
+    let own_kinds = ["command", "node", "python", "scripted"];
+    let names: Vec<&str> = provider_names(settings).chain(own_kinds).chain(Preset::kinds()).collect();
     let example = |kind: &str| match kind {
         preset if Preset::named(preset).is_some() => {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
         }
         "command" => "command:PROGRAM".to_owned(),
+        "node" => "node:FILE#EXPORT".to_owned(),
+        "python" => "python:MODULE:FUNCTION".to_owned(),
         "scripted" => "scripted:FILE".to_owned(),
         provider if rest.is_empty() => format!("{provider}:MODEL"),
         provider => format!("{provider}:{rest}"),

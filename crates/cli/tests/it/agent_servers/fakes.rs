@@ -1,0 +1,112 @@
+//! Fakes of products that are too big to install, or need a key.
+
+use karat_testkit::agent_server::{AgentProduct, AgentServer};
+use rstest::rstest;
+use serde_json::json;
+
+use super::shop::{ShopAgent, Told};
+
+/// How the model tells its calls, whole and streamed.
+#[rstest]
+#[case("shop", Told::Nothing)]
+#[case("shop-calls", Told::Calls)]
+#[ignore = "needs Node"]
+fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
+    let server = AgentServer::shared(AgentProduct::Chat);
+    let agent = with_model(&format!("chat:{}", server.url("/v1")), model, stream, told);
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure("the model is not available");
+    let case = agent.ask("hello");
+    assert!(case["details"]["usage"]["outputTokens"].as_u64().unwrap() > 0, "{case:#}");
+    assert_eq!(case["details"].get("firstTokenMs").is_some(), stream, "{case:#}");
+}
+
+#[rstest]
+#[case("shop", Told::Calls)]
+#[case("shop-mcp", Told::Failures)]
+#[ignore = "needs Node"]
+fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
+    let server = AgentServer::shared(AgentProduct::Responses);
+    let agent = with_model(&format!("responses:{}", server.url("/v1")), model, stream, told);
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure("the model is not available");
+}
+
+#[rstest]
+#[ignore = "needs Node"]
+fn approval_of_responses(#[values(false, true)] stream: bool) {
+    let server = AgentServer::shared(AgentProduct::Responses);
+    let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, Told::Failures);
+    agent.asks_for_approval(r#"delete_account {"account_id":"7"}"#);
+}
+
+#[rstest]
+#[ignore = "needs Node"]
+fn messages(#[values(false, true)] stream: bool) {
+    let server = AgentServer::shared(AgentProduct::Messages);
+    let agent = with_model(&format!("messages:{}", server.url("/v1")), "shop", stream, Told::Failures);
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure("the model is not available");
+}
+
+/// Apps without tools tell nothing; agents only stream.
+#[rstest]
+#[case("app-chat", "blocking", Told::Nothing)]
+#[case("app-chat", "streaming", Told::Nothing)]
+#[case("app-agent", "streaming", Told::Calls)]
+#[case("app-react", "streaming", Told::Calls)]
+#[ignore = "needs Node"]
+fn dify(#[case] key: &str, #[case] mode: &str, #[case] told: Told) {
+    let server = AgentServer::shared(AgentProduct::Dify);
+    let agent = ShopAgent::at(&format!("dify:{}", server.url("/v1")), told)
+        .with_agent(&json!({"headers": {"authorization": format!("Bearer {key}")}}));
+    let agent = match mode {
+        "blocking" => agent.with_agent(&json!({
+            "request": {"body": {"response_mode": mode}},
+            "response": {"format": "json", "conversationId": "/conversation_id"},
+        })),
+        _ => agent,
+    };
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure("the model is not available");
+}
+
+/// The cause of an error is only in a stream.
+#[rstest]
+#[case("shop", Told::Calls, "Error in workflow")]
+#[case("shop-array", Told::Calls, "Error in workflow")]
+#[case("shop-plain", Told::Nothing, "Error in workflow")]
+#[case("shop-stream", Told::Nothing, "the model is not available")]
+#[ignore = "needs Node"]
+fn n8n(#[case] webhook: &str, #[case] told: Told, #[case] error: &str) {
+    let server = AgentServer::shared(AgentProduct::N8n);
+    let agent = ShopAgent::at(&format!("n8n:{}", server.url(&format!("/webhook/{webhook}/chat"))), told);
+    let agent = match webhook {
+        "shop-stream" => agent.with_agent(&json!({"response": {"format": "jsonl"}})),
+        _ => agent,
+    };
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    agent.quotes_the_failure(error);
+}
+
+/// Each sentence is a message.
+#[test]
+#[ignore = "needs Node"]
+fn rasa() {
+    let server = AgentServer::shared(AgentProduct::Rasa);
+    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Nothing);
+    agent.answers_shop_cases();
+    agent.keeps_concurrent_cases_apart();
+    // It says nothing when an action fails.
+    assert_ne!(agent.ask("Fail now")["outcome"], "passed");
+}
+
+fn with_model(endpoint: &str, model: &str, stream: bool, told: Told) -> ShopAgent {
+    let agent = ShopAgent::at(&format!("{endpoint}?model={model}"), told);
+    if stream { agent.with_agent(&json!({"request": {"body": {"stream": true}}})) } else { agent }
+}
