@@ -202,7 +202,10 @@ mod tests {
     #[case("data: [DONE]\n\n", "the reply has no events")]
     #[case("<html>\n</html>", "the reply is not a stream of events: <html>")]
     #[case("data: 1\n\ndata: x\n\n", "event 2 of the reply is not valid JSON (expected value at line 1 column 1): x")]
-    #[case("data: {\"a\": 1, \"a\": 2}\n\n", "event 1 of the reply is not valid JSON (duplicate key 'a' at line 1 column 10): {\"a\": 1, \"a\": 2}")]
+    #[case(
+        "data: {\"a\": 1, \"a\": 2}\n\n",
+        "event 1 of the reply is not valid JSON (duplicate key 'a' at line 1 column 10): {\"a\": 1, \"a\": 2}"
+    )]
     #[case(
         "data: 1\n\ndata: {\"a",
         "the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing a string at line 1 column 3): {\"a"
@@ -220,7 +223,8 @@ mod tests {
         assert_eq!(decode(Framing::JsonLines, &[text.as_bytes()]).map(Value::Array), expected);
     }
 
-    const STREAM: &str = "\u{feff}: hi\r\ndata: {\"t\": \"日本\r\rdata: \"😀\"\r\n\r\nevent: x\ndata: [1,\ndata: 2]\n\ndata: [DONE]\n\n";
+    const STREAM: &str =
+        "\u{feff}: hi\r\ndata: {\"t\": \"日本\r\rdata: \"😀\"\r\n\r\nevent: x\ndata: [1,\ndata: 2]\n\ndata: [DONE]\n\n";
 
     #[test]
     fn split_at_every_byte() {

@@ -173,7 +173,9 @@ impl Placeholder {
         };
         let help = match nearest(word, scope.names()) {
             Some(known) => format!("did you mean {}?", written(known)),
-            None => format!("known here: {}", scope.names().iter().map(|name| written(name)).collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("known here: {}", scope.names().iter().map(|name| written(name)).collect::<Vec<_>>().join(", "))
+            }
         };
         Err(TemplateError::Unknown { name: name.to_owned(), help })
     }
@@ -204,7 +206,9 @@ impl Placeholder {
 
     fn required(&self, values: &Values<'_>) -> Result<Value, String> {
         self.value(values).ok_or_else(|| match self {
-            Self::Reply(selector) => format!("the reply has nothing at '{}', which the next request needs", selector.as_str()),
+            Self::Reply(selector) => {
+                format!("the reply has nothing at '{}', which the next request needs", selector.as_str())
+            }
             Self::ConversationId => "the agent has not given a conversation id yet".to_owned(),
             other => format!("'{{{{{}}}}}' has no value", other.name()),
         })
