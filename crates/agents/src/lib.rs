@@ -30,6 +30,7 @@ mod scripted;
 mod scripted_chat;
 mod selector;
 mod stream;
+mod telemetry;
 mod template;
 
 pub use budget::Budget;
@@ -55,3 +56,4 @@ pub use rule::Rule;
 pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
 pub use selector::Selector;
+pub use telemetry::ObservedAgent;

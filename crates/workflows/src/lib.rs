@@ -41,6 +41,7 @@ pub mod schema;
 pub mod settings;
 pub mod show_run;
 pub mod stored_eval;
+pub mod telemetry;
 pub mod test_evals;
 pub mod tools;
 pub mod trace_filter;

@@ -1,6 +1,7 @@
 //! Traits through which the core accesses agents, tools, stores and the clock.
 
 mod store;
+mod telemetry;
 
 use std::fmt;
 use std::future::Future;
@@ -17,6 +18,7 @@ use crate::trace::{Trace, Usage};
 use karat_json::hash::long_hash;
 
 pub use self::store::{RunStore, StoreError, StoreFuture, TraceStore};
+pub use self::telemetry::{Observation, ObservationError, Telemetry, TraceContext};
 
 /// A future that can move between threads.
 pub type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
@@ -81,6 +83,12 @@ impl TrialContext<'_> {
         hex.replace_range(12..13, "8");
         hex.replace_range(16..17, "8");
         [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32]].join("-")
+    }
+
+    /// Returns the trace context of a turn of the conversation, which differs between trials and between runs.
+    pub fn trace_context(&self, turn: usize) -> TraceContext {
+        let hex = long_hash(format!("trace:{}:{}:{turn}", self.run_id, self.number).as_bytes());
+        TraceContext { trace_id: hex[..32].to_owned(), span_id: hex[32..48].to_owned() }
     }
 }
 

@@ -31,6 +31,8 @@ pub const UNREAD_CALLS_KEY: &str = "unread_tool_calls";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
     pub document: TraceContent,
+    /// Whether some span is a call of a model, a tool or an agent.
+    pub has_agent_spans: bool,
     pub feedback: Vec<SourceFeedback>,
 }
 
@@ -92,7 +94,9 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     };
     let feedback =
         tree.by_time.iter().flat_map(|index| vocabulary::annotations(&tree.spans[*index], &parts.source)).collect();
-    Assembled { document, feedback }
+    let has_agent_spans =
+        [Role::Model, Role::Tool, Role::Agent].iter().any(|role| tree.with_role(*role).next().is_some());
+    Assembled { document, has_agent_spans, feedback }
 }
 
 /// Returns the metadata of the trace from the root span: its service, and the user's metadata.
