@@ -91,7 +91,7 @@ pub(crate) struct GlobalArgs {
     /// Use only ASCII characters [default: from the locale]
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
-    /// Print only totals and failures, without notes
+    /// Print only totals and what did not pass, without notes
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     #[arg(help = "Show cases in full; -vv also logs to stderr, -vvv logs more (KARAT_LOG sets a filter)")]
