@@ -165,7 +165,10 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
          command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).chain(Preset::kinds()).collect();
+    let mut names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
+    for kind in Preset::kinds() {
+        names.push(kind);
+    }
     let example = |kind: &str| match kind {
         preset if Preset::named(preset).is_some() => {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
