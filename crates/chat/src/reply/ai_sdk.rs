@@ -151,8 +151,8 @@ pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
         }
     }
     for request in pending {
-        let is_decided = request.id.is_some_and(|id| decided.contains(id))
-            || request.call_id.is_some_and(|id| turn.is_answered(id));
+        let is_decided =
+            request.id.is_some_and(|id| decided.contains(id)) || request.call_id.is_some_and(|id| turn.is_answered(id));
         if !is_decided {
             ask(request.id, request.call_id, request.reason, request.request, turn);
         }

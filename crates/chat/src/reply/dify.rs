@@ -11,7 +11,8 @@ use crate::lenient::{first_number, first_text, parse_nested};
 
 /// Whether an object is a reply or an event.
 pub(super) fn is_known(map: &Map<String, Value>) -> bool {
-    let has_ids = ["message_id", "task_id", "conversation_id", "workflow_run_id"].iter().any(|name| map.contains_key(*name));
+    let has_ids =
+        ["message_id", "task_id", "conversation_id", "workflow_run_id"].iter().any(|name| map.contains_key(*name));
     has_ids && (map.get("event").is_some_and(Value::is_string) || map.contains_key("answer"))
 }
 
@@ -28,7 +29,8 @@ pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
 fn read_metadata(holder: &Map<String, Value>, turn: &mut Turn) {
     let usage = holder.get("metadata").and_then(|metadata| metadata.get("usage")).and_then(Value::as_object);
     if let Some(usage) = usage {
-        let cost_usd = first_number(usage, &["total_price"]).filter(|_| first_text(usage, &["currency"]) == Some("USD"));
+        let cost_usd =
+            first_number(usage, &["total_price"]).filter(|_| first_text(usage, &["currency"]) == Some("USD"));
         turn.usage = usage::read(Some(&Value::Object(usage.clone()))).map(|read| Usage { cost_usd, ..read });
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
     let read = first_count(map, &["cache_read_input_tokens"]);
     let written = first_count(map, &["cache_creation_input_tokens"]);
     let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    let names = ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
+    let names =
+        ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
     let usage = Usage {
         input_tokens: first_count(map, &names).map(|input| input.saturating_add(apart)),
         output_tokens: first_count(
@@ -43,5 +44,7 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
         cached_input_tokens: cached.or(read).filter(|cached| *cached > 0),
         cost_usd: first_number(map, &["cost_usd", "costUsd"]),
     };
-    (usage != Usage::default()).then_some(usage)
+    // Some products write zeros where nothing was counted.
+    let is_counted = usage.input_tokens != Some(0) || usage.output_tokens.is_some_and(|count| count > 0);
+    (usage != Usage::default() && is_counted).then_some(usage)
 }
