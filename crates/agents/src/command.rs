@@ -1,6 +1,7 @@
-//! An agent that is a command: one process per case, JSON on stdin and stdout.
+//! An agent that is a program: JSON on stdin and stdout.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use karat_core::assertion::Mode;
@@ -10,15 +11,22 @@ use karat_core::trace::Trace;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
+use crate::history::{History, add_missing};
 use crate::http_config::{HttpConfig, RequestMap};
-use crate::program::{CommandError, Program, parse_json, with_stderr};
+use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
+use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
 
-/// Starts a program for each message, writes the request to its stdin and parses the reply on its stdout.
+/// Sends requests to a program on its stdin and reads the replies from its stdout. The program is started for each
+/// message, or kept and sent one request per line.
 #[derive(Debug)]
 pub struct CommandAgent {
     identity: String,
     program: Program,
     config: HttpConfig,
+    /// Present if programs are kept.
+    pool: Option<ProcessPool>,
+    /// The number of the next request to a kept program.
+    next_id: AtomicU64,
 }
 
 impl CommandAgent {
@@ -30,7 +38,9 @@ impl CommandAgent {
         if request.body_with("").is_none() {
             return Err(CommandError::InvalidMessagePath(request.message));
         }
-        Ok(Self { identity: format!("command:{command}"), program, config: HttpConfig { request, ..config } })
+        let pool = config.keep_alive.then(|| ProcessPool::new(program.0.clone()));
+        let config = HttpConfig { request, ..config };
+        Ok(Self { identity: format!("command:{command}"), program, config, pool, next_id: AtomicU64::new(1) })
     }
 
     /// Returns the program's path, or its bare name if it is looked up on the PATH.
@@ -41,6 +51,59 @@ impl CommandAgent {
     /// Returns the program's arguments.
     pub fn arguments(&self) -> &[String] {
         &self.program.0.arguments
+    }
+
+    fn max_bytes(&self) -> usize {
+        usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Starts the program for one request.
+    async fn run(&self, body: &Value) -> Result<Trace, AgentError> {
+        let started = Instant::now();
+        let limits = Limits { stdout_bytes: self.max_bytes(), time: None };
+        let run = self.program.run(&body.to_string(), limits).await;
+        let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
+        let parsed = parse_json(&finished).and_then(|reply| self.trace(&reply, &finished.stderr));
+        let trace = parsed.map_err(|message| AgentError::new(message, finished.elapsed))?;
+        Ok(Trace { latency_ms: finished.elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(finished.stderr))
+    }
+
+    /// Sends a request to a kept program. One that does not answer as it should is replaced.
+    async fn ask(
+        &self,
+        mut body: Value,
+        kept: &mut PooledProcess<'_>,
+        pool: &ProcessPool,
+    ) -> Result<Trace, AgentError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        add_missing(&mut body, Map::from_iter([("id".to_owned(), id.into())]));
+        let waiting = kept.take().await;
+        let started = Instant::now();
+        let fail = |message: String| AgentError::new(message, started.elapsed());
+        let mut process = match waiting {
+            Some(process) => process,
+            None => pool.start().map_err(fail)?,
+        };
+        let answer = match process.ask(&body.to_string(), self.max_bytes()).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(fail(ask_error("the program", error, self.max_bytes(), &process).await)),
+        };
+        let elapsed = started.elapsed();
+        let stderr = process.take_stderr().await;
+        let reply = parse_answer(&answer, &stderr).map_err(|message| AgentError::new(message, elapsed))?;
+        // Agents may have ids of their own, which are rarely numbers.
+        if let Some(other) = reply.get("id").and_then(Value::as_u64).filter(|other| Some(*other) != body["id"].as_u64())
+        {
+            let message = format!("the program answered request {other} instead of request {}", body["id"]);
+            return Err(AgentError::new(with_stderr(&message, &stderr), elapsed));
+        }
+        kept.put_back(process);
+        let trace = self.trace(&reply, &stderr).map_err(|message| AgentError::new(message, elapsed))?;
+        Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(stderr))
+    }
+
+    fn trace(&self, reply: &Value, stderr: &str) -> Result<Trace, String> {
+        self.config.response.parse_trace(reply).map_err(|message| with_stderr(&message, stderr))
     }
 }
 
@@ -63,28 +126,31 @@ impl Agent for CommandAgent {
         Mode::Endpoint
     }
 
-    fn start<'a>(&'a self, _trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(CommandConversation(self))
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        let kept = self.pool.as_ref().map(|pool| (PooledProcess::new(pool), pool));
+        Box::new(CommandConversation { agent: self, kept, history: History::new(trial) })
     }
 }
 
-struct CommandConversation<'a>(&'a CommandAgent);
+struct CommandConversation<'a> {
+    agent: &'a CommandAgent,
+    kept: Option<(PooledProcess<'a>, &'a ProcessPool)>,
+    history: History<'a>,
+}
 
 impl Conversation for CommandConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let started = Instant::now();
-            let CommandAgent { program, config, .. } = self.0;
-            let body = config.request.body_with(message).unwrap_or_default().to_string();
-            let stdout_bytes = usize::try_from(config.max_response_bytes).unwrap_or(usize::MAX);
-            let run = program.run(&body, Limits { stdout_bytes, time: None }).await;
-            let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
-            let parsed = parse_json(&finished).and_then(|reply| {
-                config.response.parse_trace(&reply).map_err(|message| with_stderr(&message, &finished.stderr))
-            });
-            let trace = parsed.map_err(|message| AgentError::new(message, finished.elapsed))?;
-            let stderr = Some(finished.stderr).filter(|text| !text.is_empty());
-            Ok(Trace { latency_ms: finished.elapsed.as_secs_f64() * 1000.0, stderr, ..trace })
+            let mut body = self.agent.config.request.body_with(message).unwrap_or_default();
+            if self.history.trial().has_turns {
+                add_missing(&mut body, self.history.members());
+            }
+            let trace = match &mut self.kept {
+                Some((kept, pool)) => self.agent.ask(body, kept, pool).await?,
+                None => self.agent.run(&body).await?,
+            };
+            self.history.push(message, &trace.response);
+            Ok(trace)
         })
     }
 }

@@ -1,9 +1,11 @@
 //! Settings of an HTTP agent.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_string_map, read_word,
+    ObjectReader, Path, Problems, read_bool, read_object_map, read_positive_count, read_string, read_string_map,
+    read_word,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +44,12 @@ pub struct HttpConfig {
     /// Maximum size of a reply; a larger one is an error.
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
+    /// For `command:`: keep the program running and send it a request per line.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub keep_alive: bool,
+    /// For `python:` and `node:`: the interpreter, if not that of the project's environment; it may have arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
 }
 
 /// The HTTP method of a request.
@@ -170,6 +178,8 @@ impl Default for HttpConfig {
             approvals: None,
             resume: None,
             max_response_bytes: 10 * 1024 * 1024,
+            keep_alive: false,
+            interpreter: None,
         }
     }
 }
@@ -192,6 +202,8 @@ impl HttpConfig {
             max_response_bytes: object
                 .nullable("maxResponseBytes", path, problems, read_positive_count)
                 .unwrap_or(default.max_response_bytes),
+            keep_alive: object.nullable("keepAlive", path, problems, read_bool).unwrap_or_default(),
+            interpreter: object.nullable("interpreter", path, problems, read_string),
         };
         object.close(path, problems);
         if !config.method.has_body() && !config.request.has_message_outside_body() {

@@ -1,4 +1,4 @@
-//! Agents under test: HTTP endpoints, models, commands and scripts.
+//! Agents under test: HTTP endpoints, models, programs, functions and scripts.
 //!
 //! This crate sends requests and parses replies. It never judges them.
 
@@ -6,7 +6,9 @@ mod budget;
 mod budgeted;
 mod command;
 mod command_chat;
+mod function;
 mod headers;
+mod history;
 mod http;
 mod http_config;
 mod http_conversation;
@@ -14,6 +16,7 @@ mod http_reply;
 mod model;
 mod preset;
 mod price;
+mod process_pool;
 mod program;
 mod recording;
 mod reply;
@@ -33,6 +36,7 @@ pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
 pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
+pub use function::{FunctionAgent, FunctionError, Language};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, HttpAgentError};
 pub use http_config::{Decision, ExtraRequest, HttpConfig, Method, PollConfig, ResumeConfig, SessionConfig};

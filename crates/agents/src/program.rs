@@ -1,7 +1,8 @@
-//! Runs a program with text on stdin and JSON on stdout.
+//! Programs with JSON on stdin and stdout.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use karat_process::{Capture, Command, Failure, Finished, Keep, Limits, RunError};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::reply::parse_reply;
 
 /// Only the end of stderr is captured.
-const STDERR: Capture = Capture { keep: Keep::Last, max_bytes: 64 * 1024 };
+pub(crate) const STDERR: Capture = Capture { keep: Keep::Last, max_bytes: 64 * 1024 };
 
 /// The number of characters of stderr that an error quotes, in whole lines.
 const MAX_QUOTED_CHARS: usize = 300;
@@ -69,18 +70,27 @@ impl Program {
 pub(crate) fn parse_json(finished: &Finished) -> Result<Value, String> {
     let fail = |message: &str| with_stderr(message, &finished.stderr);
     if !finished.status.success() {
-        // "exit status: 3" becomes "exit status 3".
-        let status = finished.status.to_string().replacen(": ", " ", 1);
-        return Err(fail(&format!("the program ended with {status}")));
+        return Err(fail(&format!("the program ended with {}", exit_text(finished.status))));
     }
     if finished.stdout.trim_ascii().is_empty() {
         return Err(fail("the program wrote nothing to stdout"));
     }
-    parse_reply(&finished.stdout).map_err(|error| {
+    parse_answer(&finished.stdout, &finished.stderr)
+}
+
+/// Parses the answer of a program; errors quote it.
+pub(crate) fn parse_answer(answer: &[u8], stderr: &str) -> Result<Value, String> {
+    parse_reply(answer).map_err(|error| {
         // Not truncated here: the redactor does not recognise a partial secret.
-        let stdout = String::from_utf8_lossy(&finished.stdout);
-        format!("{}: {}", fail(&format!("the program's answer is not valid JSON ({error})")), stdout.trim())
+        let text = String::from_utf8_lossy(answer);
+        let message = format!("the program's answer is not valid JSON ({error})");
+        format!("{}: {}", with_stderr(&message, stderr), text.trim())
     })
+}
+
+/// Returns `exit status 3` or `signal 9 (SIGKILL)`.
+pub(crate) fn exit_text(status: ExitStatus) -> String {
+    status.to_string().replacen(": ", " ", 1)
 }
 
 /// Appends the last lines of stderr to an error message.

@@ -75,6 +75,12 @@ impl Trace {
         self.tool_calls.iter().map(|call| call.name.as_str()).collect()
     }
 
+    /// Adds the standard error of a program, unless it is empty.
+    #[must_use]
+    pub fn with_stderr(self, stderr: String) -> Self {
+        Self { stderr: Some(stderr).filter(|text| !text.is_empty()), ..self }
+    }
+
     pub fn cost_usd(&self) -> Option<f64> {
         self.usage.as_ref().and_then(|usage| usage.cost_usd)
     }

@@ -101,6 +101,14 @@ impl Lines {
         }
     }
 
+    /// Removes and returns the complete lines.
+    pub(crate) fn take(&mut self) -> String {
+        let (partial, partial_length) = (std::mem::take(&mut self.partial), std::mem::take(&mut self.partial_length));
+        let text = self.text();
+        *self = Self { partial, partial_length, ..Self::new(self.capture) };
+        text
+    }
+
     /// Returns the lines. Of an unfinished line only the length, since the rest may follow.
     pub(crate) fn text(&self) -> String {
         let mut text = self.head.concat();
@@ -155,6 +163,16 @@ mod tests {
         assert_eq!(lines.text(), "ready\n(a line of 11 bytes, unfinished)");
         lines.push(b"3t\n");
         assert_eq!(lines.text(), "ready\ntoken: s3cr3t\n");
+    }
+
+    #[test]
+    fn takes_complete_lines() {
+        let mut lines = Lines::new(Capture { keep: Keep::Last, max_bytes: 10 });
+        lines.push(b"one\ntwo\nthree\nfo");
+        assert_eq!(lines.take(), "…\ntwo\nthree\n");
+        assert_eq!(lines.take(), "");
+        lines.push(b"ur\n");
+        assert_eq!(lines.take(), "four\n");
     }
 
     proptest! {

@@ -7,9 +7,11 @@
 mod capture;
 mod command;
 mod group;
+mod line_process;
 mod process;
 
 pub use capture::{Capture, Keep};
 pub use command::{Command, Failure, Finished, Limits, RunError};
 pub use group::kill_all;
+pub use line_process::{AskError, LineProcess};
 pub use process::{Exit, Process, Stdout};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::capture::{Capture, Keep, Lines};
@@ -35,6 +35,8 @@ pub struct Process {
     group: Arc<Group>,
     exit: watch::Receiver<Option<Exit>>,
     stderr: Arc<Mutex<Lines>>,
+    /// Asks the reader of stderr to reply when it has read everything written so far.
+    stderr_reader: mpsc::UnboundedSender<oneshot::Sender<()>>,
     stdout_head: Arc<Mutex<Lines>>,
 }
 
@@ -50,13 +52,15 @@ impl Process {
         let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("missing pipes"))?;
         let (exited, exit) = watch::channel(None);
         let (is_open, closed) = oneshot::channel();
+        let (stderr_reader, requests) = mpsc::unbounded_channel();
         let process = Self {
             group: Arc::clone(&group),
             exit,
             stderr: Arc::new(Mutex::new(Lines::new(stderr))),
+            stderr_reader,
             stdout_head: Arc::new(Mutex::new(Lines::new(STDOUT_HEAD))),
         };
-        let reading = tokio::spawn(read_lines(stderr_pipe, Arc::clone(&process.stderr)));
+        let reading = tokio::spawn(read_lines(stderr_pipe, Arc::clone(&process.stderr), requests));
         let pipes = Pipes { stdout: closed, stderr: reading, lines: Arc::clone(&process.stderr) };
         tokio::spawn(wait(child, group, started, pipes, exited));
         let stdout = Stdout { pipe: stdout, head: Arc::clone(&process.stdout_head), is_open: Some(is_open) };
@@ -77,6 +81,17 @@ impl Process {
     /// Returns the captured stderr.
     pub fn stderr(&self) -> String {
         locked(&self.stderr).text()
+    }
+
+    /// Removes and returns the lines of stderr that were captured since the last call. What the program wrote before
+    /// the output that was last read is among them.
+    pub async fn take_stderr(&self) -> String {
+        let (reply, replied) = oneshot::channel();
+        if self.stderr_reader.send(reply).is_ok() {
+            // Fails if the pipe is at its end.
+            replied.await.ok();
+        }
+        locked(&self.stderr).take()
     }
 
     /// Returns the first lines of stdout read so far.
@@ -130,11 +145,24 @@ async fn wait(
     }
 }
 
-/// Reads to the end, so that the process never blocks on a full pipe.
-async fn read_lines(mut stderr: ChildStderr, lines: Arc<Mutex<Lines>>) {
+/// Reads to the end, so that the process never blocks on a full pipe. Replies to requests when the pipe is empty.
+async fn read_lines(
+    mut stderr: ChildStderr,
+    lines: Arc<Mutex<Lines>>,
+    mut requests: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+) {
     let mut chunk = vec![0; 8 * 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        locked(&lines).push(&chunk[..count]);
+    loop {
+        tokio::select! {
+            biased;
+            read = stderr.read(&mut chunk) => match read {
+                Ok(count @ 1..) => locked(&lines).push(&chunk[..count]),
+                _ => break,
+            },
+            Some(reply) = requests.recv() => {
+                reply.send(()).ok();
+            }
+        }
     }
     locked(&lines).end();
 }

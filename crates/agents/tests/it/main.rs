@@ -8,8 +8,12 @@ mod connections;
 mod conversations;
 mod determinants;
 mod errors;
+#[cfg(target_os = "linux")]
+mod functions;
 mod http_config;
 mod invalid_settings;
+#[cfg(target_os = "linux")]
+mod kept_programs;
 mod product_server;
 mod recording;
 mod replies;

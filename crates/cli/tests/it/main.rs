@@ -40,6 +40,8 @@ mod forge_model_terminal;
 mod forge_shop;
 mod forge_terminal;
 mod from_trace;
+#[cfg(target_os = "linux")]
+mod function_agents;
 mod generated;
 mod grammar;
 mod hostile;

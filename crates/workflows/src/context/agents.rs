@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::{
-    BudgetedAgent, CommandAgent, HttpAgent, HttpConfig, Preset, PresetEndpoint, ScriptedAgent, Throttle,
+    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, Preset, PresetEndpoint, ScriptedAgent,
+    Throttle,
 };
 use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
@@ -61,6 +62,9 @@ fn make_agent(
     if text.starts_with("http://") || text.starts_with("https://") {
         return http_agent(&text, settings.agent.config.clone(), None, settings);
     }
+    if let Some(agent) = function_agent(&text, settings)? {
+        return Ok(Arc::new(agent));
+    }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
             let path = endpoint.base.join(file);
@@ -114,6 +118,14 @@ fn http_agent(
     };
     let throttle = Arc::new(Throttle::new(settings.concurrency, None));
     Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)))
+}
+
+/// Creates the agent of `python:MODULE:FUNCTION` and `node:FILE#EXPORT`.
+fn function_agent(endpoint: &str, settings: &Settings) -> Result<Option<FunctionAgent>, Error> {
+    let Some((kind, name)) = endpoint.split_once(':') else { return Ok(None) };
+    let Some(language) = Language::from_kind(kind) else { return Ok(None) };
+    let agent = FunctionAgent::new(language, name, &settings.layout.root, settings.agent.config.clone());
+    agent.map(Some).map_err(|error| Error::invalid(error.to_string()))
 }
 
 pub(super) fn invalid_script(file: &str, text: String, findings: Vec<Finding>) -> Error {

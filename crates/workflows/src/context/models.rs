@@ -162,10 +162,10 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
 pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
         "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PRESET:URL, PROVIDER:MODEL, \
-         command:PROGRAM or scripted:FILE"
+         python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let mut names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
+    let mut names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
     for kind in Preset::kinds() {
         names.push(kind);
     }
@@ -174,6 +174,8 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
         }
         "command" => "command:PROGRAM".to_owned(),
+        "node" => "node:FILE#EXPORT".to_owned(),
+        "python" => "python:MODULE:FUNCTION".to_owned(),
         "scripted" => "scripted:FILE".to_owned(),
         provider if rest.is_empty() => format!("{provider}:MODEL"),
         provider => format!("{provider}:{rest}"),

@@ -63,7 +63,7 @@ config_keys! {
     #[serde(rename = "$schema")]
     schema: String = "$schema" as Text, read_string;
     /// The agent: a URL, `PRESET:URL` such as `langgraph:http://127.0.0.1:2024`, `PROVIDER:MODEL`,
-    /// `command:PROGRAM ARGS`, or `scripted:FILE`.
+    /// `python:MODULE:FUNCTION`, `node:FILE#EXPORT`, `command:PROGRAM ARGS`, or `scripted:FILE`.
     agent_endpoint: String = "agentEndpoint" as Text, read_string;
     /// Several agents in place of `agentEndpoint`: each runs every case.
     #[schemars(length(min = 1))]

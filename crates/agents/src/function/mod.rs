@@ -1,0 +1,291 @@
+//! An agent that is a Python or JavaScript function of the project, called in a process of its interpreter.
+//!
+//! The process is kept for many cases. It runs `runner.py` or `runner.cjs`, which load the function, then read a request
+//! per line and write a reply per line.
+
+mod interpreter;
+mod reply;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitGuard};
+use karat_core::trace::Trace;
+use karat_process::{Command, LineProcess};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::interpreter::find_interpreter;
+use self::reply::read_value;
+use crate::history::History;
+use crate::http_config::HttpConfig;
+use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
+use crate::program::{STDERR, with_stderr};
+use crate::reply::parse_reply;
+
+/// How long the interpreter may take to load the function and what it imports.
+const LOAD_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Maximum size of the line that says whether the function was loaded.
+const MAX_LOADED_BYTES: usize = 1024 * 1024;
+
+/// What the runner adds to the function's reply.
+const ENVELOPE_BYTES: usize = 1024;
+
+/// The language of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    Python,
+    JavaScript,
+}
+
+/// An invalid function agent.
+#[derive(Debug, thiserror::Error)]
+pub enum FunctionError {
+    #[error("'{0}' names no function: write 'python:MODULE:FUNCTION', such as 'python:agent:answer'")]
+    PythonName(String),
+    #[error("'{0}' names no file: write 'node:FILE#EXPORT', such as 'node:agent.mjs#answer'")]
+    JavaScriptName(String),
+    #[error("'agent.interpreter' has an unclosed quote")]
+    UnclosedQuote,
+    #[error("'agent.interpreter' is empty")]
+    NoInterpreter,
+}
+
+/// Calls a function of the project with each message.
+#[derive(Debug)]
+pub struct FunctionAgent {
+    identity: String,
+    language: Language,
+    /// The function as the user names it.
+    name: String,
+    config: HttpConfig,
+    pool: ProcessPool,
+}
+
+impl Language {
+    /// Returns the language of an agent's kind.
+    pub fn from_kind(kind: &str) -> Option<Self> {
+        match kind {
+            "python" => Some(Self::Python),
+            "node" => Some(Self::JavaScript),
+            _ => None,
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::JavaScript => "node",
+        }
+    }
+
+    /// Splits a name into a module and a function in it.
+    fn split(self, name: &str) -> Result<(String, String), FunctionError> {
+        match self {
+            Self::Python => {
+                let parts =
+                    name.rsplit_once(':').filter(|(module, function)| !module.is_empty() && !function.is_empty());
+                let (module, function) = parts.ok_or_else(|| FunctionError::PythonName(name.to_owned()))?;
+                // The path of a file means its module.
+                let module = module.strip_suffix(".py").unwrap_or(module).trim_start_matches("./").replace('/', ".");
+                Ok((module, function.to_owned()))
+            }
+            Self::JavaScript => {
+                let (file, export) = name.rsplit_once('#').unwrap_or((name, "default"));
+                if file.is_empty() || export.is_empty() {
+                    return Err(FunctionError::JavaScriptName(name.to_owned()));
+                }
+                Ok((file.to_owned(), export.to_owned()))
+            }
+        }
+    }
+}
+
+impl FunctionAgent {
+    /// Creates an agent for `MODULE:FUNCTION` or `FILE#EXPORT` of the project in `root`. Nothing is started yet.
+    pub fn new(language: Language, name: &str, root: &Path, config: HttpConfig) -> Result<Self, FunctionError> {
+        let (module, function) = language.split(name)?;
+        let (program, mut arguments) = match &config.interpreter {
+            Some(words) => interpreter::parse_interpreter(words, root)?,
+            None => (find_interpreter(language, root), Vec::new()),
+        };
+        let (flag, source) = match language {
+            Language::Python => ("-c", include_str!("runner.py")),
+            Language::JavaScript => ("-e", include_str!("runner.cjs")),
+        };
+        arguments.extend([flag, source, &module, &function].map(str::to_owned));
+        arguments.push(root.display().to_string());
+        let command = Command { stderr: STDERR, ..Command::new(program, &arguments, root) };
+        let identity = format!("{}:{name}", language.kind());
+        Ok(Self { identity, language, name: name.to_owned(), config, pool: ProcessPool::new(command) })
+    }
+
+    /// Starts a process and waits until it has loaded the function.
+    async fn load(&self) -> Result<LineProcess, String> {
+        let mut process = self.pool.start().map_err(|error| {
+            let product = match self.language {
+                Language::Python => "Python",
+                Language::JavaScript => "Node.js",
+            };
+            format!("{error}: install {product}, or set 'agent.interpreter' to its path")
+        })?;
+        let line = match tokio::time::timeout(LOAD_TIMEOUT, process.read_line(MAX_LOADED_BYTES)).await {
+            Ok(Ok(line)) => line,
+            Ok(Err(error)) => return Err(ask_error("the interpreter", error, MAX_LOADED_BYTES, &process).await),
+            Err(_) => {
+                let message = format!("'{}' was not loaded within {} s", self.name, LOAD_TIMEOUT.as_secs());
+                return Err(with_stderr(&message, &process.take_stderr().await));
+            }
+        };
+        match serde_json::from_slice(&line) {
+            Ok(Loaded { failed: None }) => {
+                // What the modules printed belongs to no case.
+                process.take_stderr().await;
+                Ok(process)
+            }
+            Ok(Loaded { failed: Some(reason) }) => Err(format!("cannot load '{}': {reason}", self.name)),
+            Err(_) => {
+                let text = String::from_utf8_lossy(&line);
+                Err(format!("'{}' cannot run functions: it wrote {text}", self.pool.command().program.display()))
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        request: &Value,
+        kept: &mut PooledProcess<'_>,
+        trial: TrialContext<'_>,
+    ) -> Result<Trace, AgentError> {
+        let mut process = match kept.take().await {
+            Some(process) => process,
+            None => {
+                // Loading takes seconds with some libraries, and is no part of the answer's latency.
+                let _wait = WaitGuard::begin(trial.wait_observer);
+                self.load().await.map_err(|message| AgentError::unreachable(message, Duration::ZERO, 1))?
+            }
+        };
+        let started = Instant::now();
+        let max_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
+        let answer = match process.ask(&request.to_string(), max_bytes.saturating_add(ENVELOPE_BYTES)).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let elapsed = started.elapsed();
+                return Err(AgentError::new(
+                    ask_error("the function's process", error, max_bytes, &process).await,
+                    elapsed,
+                ));
+            }
+        };
+        let elapsed = started.elapsed();
+        let fail = |message: String| AgentError::new(message, elapsed);
+        let stderr = process.take_stderr().await;
+        let envelope = parse_reply(&answer).ok().and_then(|value| Envelope::read(value));
+        let Some(envelope) = envelope else {
+            // A program that the function started wrote to its stdout. Another reply may follow.
+            let text = String::from_utf8_lossy(&answer);
+            return Err(fail(format!("the function's process wrote to the stdout of karat's runner: {text}")));
+        };
+        kept.put_back(process);
+        let (value, first_token_ms) = envelope.result.map_err(fail)?;
+        let trace =
+            read_value(&value, &self.config.response).map_err(|message| fail(with_stderr(&message, &stderr)))?;
+        let first_token_ms = first_token_ms.or(trace.first_token_ms);
+        Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, first_token_ms, ..trace }.with_stderr(stderr))
+    }
+}
+
+/// The first line of a runner.
+#[derive(Deserialize)]
+struct Loaded {
+    #[serde(default)]
+    failed: Option<String>,
+}
+
+/// The reply of a runner to a request.
+struct Envelope {
+    /// The function's reply and the time of its first part, or why there is none.
+    result: Result<(Value, Option<f64>), String>,
+}
+
+impl Envelope {
+    fn read(value: Value) -> Option<Self> {
+        let Value::Object(mut members) = value else { return None };
+        if let Some(Value::String(error)) = members.remove("error") {
+            return Some(Self { result: Err(error) });
+        }
+        let first_token_ms = members.get("firstTokenMs").and_then(Value::as_f64);
+        Some(Self { result: Ok((members.remove("reply")?, first_token_ms)) })
+    }
+}
+
+impl Agent for FunctionAgent {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let HttpConfig { response, max_response_bytes, .. } = &self.config;
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("reply".to_owned(), json!({"response": response, "maxResponseBytes": max_response_bytes}));
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        let kept = PooledProcess::new(&self.pool);
+        Box::new(FunctionConversation { agent: self, kept, history: History::new(trial) })
+    }
+}
+
+struct FunctionConversation<'a> {
+    agent: &'a FunctionAgent,
+    kept: PooledProcess<'a>,
+    history: History<'a>,
+}
+
+impl Conversation for FunctionConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
+        Box::pin(async move {
+            let trial = self.history.trial();
+            // Always with the conversation: a function takes what it needs, such as an id for its memory.
+            let mut request = self.history.members();
+            request.insert("message".to_owned(), message.into());
+            request.insert("caseId".to_owned(), trial.case.id.as_str().into());
+            let trace = self.agent.call(&Value::Object(request), &mut self.kept, trial).await?;
+            self.history.push(message, &trace.response);
+            Ok(trace)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(Language::Python, "agent:answer", Some(("agent", "answer")))]
+    #[case(Language::Python, "my.agent:Agent.answer", Some(("my.agent", "Agent.answer")))]
+    #[case(Language::Python, "./src/agent.py:answer", Some(("src.agent", "answer")))]
+    #[case(Language::Python, "agent", None)]
+    #[case(Language::Python, "agent:", None)]
+    #[case(Language::JavaScript, "src/agent.mjs#answer", Some(("src/agent.mjs", "answer")))]
+    #[case(Language::JavaScript, "agent.mjs", Some(("agent.mjs", "default")))]
+    #[case(Language::JavaScript, "#answer", None)]
+    #[case(Language::JavaScript, "agent.mjs#", None)]
+    fn splits_names(#[case] language: Language, #[case] name: &str, #[case] expected: Option<(&str, &str)>) {
+        let split = language.split(name).ok();
+        let split = split.as_ref().map(|(module, function)| (module.as_str(), function.as_str()));
+        assert_eq!(split, expected);
+    }
+}

@@ -1,0 +1,95 @@
+//! Converts what a function returned to a trace.
+
+use karat_chat::{Reply, ReplyError, read_reply};
+use karat_core::trace::Trace;
+use serde_json::Value;
+
+use crate::reply::ResponseMap;
+
+/// The stop reason of an agent that waits for a decision.
+const APPROVAL: &str = "approval";
+
+/// Reads a text, a list of messages, an object with messages, or a reply at the configured pointers.
+pub(super) fn read_value(value: &Value, map: &ResponseMap) -> Result<Trace, String> {
+    let is_mapped = *map != ResponseMap::default();
+    match value {
+        Value::Null => Err("the function returned nothing".to_owned()),
+        // A text says nothing about calls.
+        Value::String(text) => Ok(Trace { response: text.clone(), calls_unreported: true, ..Trace::default() }),
+        Value::Array(_) | Value::Object(_) if is_mapped || value.get("response").is_some() => map.parse_trace(value),
+        Value::Array(_) | Value::Object(_) => match read_reply(value) {
+            Ok(reply) => trace_of(reply),
+            // The error of the usual format names the key that is missing.
+            Err(ReplyError::UnknownShape(_)) if value.is_object() => map.parse_trace(value),
+            Err(error) => Err(error.to_string()),
+        },
+        Value::Bool(_) | Value::Number(_) => {
+            Err(format!("the function returned {value}: it must return a text, an object or a list of messages"))
+        }
+    }
+}
+
+fn trace_of(reply: Reply) -> Result<Trace, String> {
+    if let Some(error) = reply.error {
+        return Err(format!("the agent failed: {error}"));
+    }
+    if let Some(approval) = &reply.approval {
+        let stop_reason = Some(APPROVAL.to_owned());
+        let tool_calls = reply.calls().cloned().collect();
+        let Reply { calls_unreported, usage, model, .. } = reply.clone();
+        let response = approval.question.clone();
+        return Ok(Trace { response, tool_calls, calls_unreported, usage, model, stop_reason, ..Trace::default() });
+    }
+    if !reply.is_complete {
+        return Err("the messages end before the agent's answer".to_owned());
+    }
+    let (response, tool_calls) = (reply.response().to_owned(), reply.calls().cloned().collect());
+    let Reply { calls_unreported, usage, model, stop_reason, .. } = reply;
+    Ok(Trace { response, tool_calls, calls_unreported, usage, model, stop_reason, ..Trace::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_does_not_report_calls() {
+        let trace = read_value(&json!("hi"), &ResponseMap::default()).expect("valid");
+        assert_eq!((trace.response.as_str(), trace.calls_unreported), ("hi", true));
+        let trace = read_value(&json!({"response": "hi"}), &ResponseMap::default()).expect("valid");
+        assert_eq!((trace.response.as_str(), trace.calls_unreported), ("hi", false));
+    }
+
+    #[rstest]
+    #[case::list(false)]
+    #[case::object(true)]
+    fn messages_are_a_conversation(#[case] is_object: bool) {
+        let messages = json!([
+            {"role": "user", "content": "earlier"},
+            {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "0", "type": "function", "function": {"name": "old", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "0", "content": "x"},
+            {"role": "user", "content": "weather?"},
+            {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Rome\"}"}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "{\"celsius\": 21}"},
+            {"role": "assistant", "content": "21 °C"},
+        ]);
+        let value = if is_object { json!({ "messages": messages }) } else { messages };
+        let trace = read_value(&value, &ResponseMap::default()).expect("valid");
+        assert_eq!((trace.response.as_str(), trace.tool_names()), ("21 °C", vec!["get_weather"]));
+        assert_eq!(trace.tool_calls[0].params["city"], "Rome");
+        assert!(!trace.calls_unreported);
+    }
+
+    #[rstest]
+    #[case(json!(null), "the function returned nothing")]
+    #[case(json!(3), "the function returned 3: it must return a text, an object or a list of messages")]
+    #[case(json!({"answer": "x"}), "the reply has no text at '/response': it has 'answer', which 'agent.response.response' can point to")]
+    fn says_what_a_function_must_return(#[case] value: Value, #[case] expected: &str) {
+        assert_eq!(read_value(&value, &ResponseMap::default()).expect_err("invalid"), expected);
+    }
+}

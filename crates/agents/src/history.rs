@@ -1,0 +1,47 @@
+//! What was said in a conversation so far, for agents that are told.
+
+use karat_core::port::TrialContext;
+use serde_json::{Map, Value, json};
+
+/// The messages of a conversation.
+pub(crate) struct History<'a> {
+    trial: TrialContext<'a>,
+    turn: usize,
+    messages: Vec<Value>,
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(trial: TrialContext<'a>) -> Self {
+        Self { trial, turn: 0, messages: Vec::new() }
+    }
+
+    pub(crate) fn trial(&self) -> TrialContext<'a> {
+        self.trial
+    }
+
+    /// Returns the members that tell an agent about the conversation before the next message.
+    pub(crate) fn members(&self) -> Map<String, Value> {
+        let members = [
+            ("conversationId", Value::from(self.trial.conversation_id())),
+            ("turn", self.turn.into()),
+            ("messages", self.messages.clone().into()),
+        ];
+        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// Adds a message and the answer to it.
+    pub(crate) fn push(&mut self, message: &str, response: &str) {
+        self.turn += 1;
+        self.messages.push(json!({"role": "user", "content": message}));
+        self.messages.push(json!({"role": "assistant", "content": response}));
+    }
+}
+
+/// Adds members that the body does not have; nothing if it is not an object.
+pub(crate) fn add_missing(body: &mut Value, members: Map<String, Value>) {
+    if let Value::Object(body) = body {
+        for (key, value) in members {
+            body.entry(key).or_insert(value);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Agents that are functions of the project or kept programs, and agents that do not report their calls.
+
+use std::fmt::Write as _;
+
+use karat_testkit::project::TempProject;
+use serde_json::{Value, json};
+
+use crate::support::{only_result, project};
+
+const AGENT: &str = r#"
+import os
+
+def answer(message):
+    if message == "kill":
+        os.kill(os.getpid(), 9)
+    if message == "hang":
+        import time
+        time.sleep(1000)
+    if message == "raise":
+        raise LookupError("no such city")
+    return {"response": "ok " + message, "toolCalls": [{"name": "get_weather", "params": {}}], "model": str(os.getpid())}
+
+def text(message):
+    return "ok"
+"#;
+
+/// Cases with these messages, of which each expects a call.
+fn cases(messages: &[String]) -> Value {
+    let case = |(number, message): (usize, &String)| {
+        json!({"id": format!("gs-x-{number:03}"), "input": {"message": message},
+            "expect": {"toolsCalled": ["get_weather"], "responseContains": ["ok"]}})
+    };
+    messages.iter().enumerate().map(case).collect()
+}
+
+fn project_with(agent: &str, messages: &[String]) -> TempProject {
+    project()
+        .file("karat.json", json!({"agentEndpoint": agent}))
+        .file("agent.py", AGENT)
+        .file("evals/x.golden.json", cases(messages))
+}
+
+#[test]
+fn a_killed_function_costs_one_case() {
+    let mut messages: Vec<String> = (0..1000).map(|number| format!("message {number}")).collect();
+    messages[500] = "kill".to_owned();
+    let project = project_with("python:agent:answer", &messages);
+    let output = project.run(["run", "--quiet"]);
+    let result = only_result(&project, "evals/results");
+    let summary = &result["summary"];
+    assert_eq!((&summary["passed"], &summary["errored"]), (&json!(999), &json!(1)), "{}", output.filtered());
+    let killed = &result["cases"][500];
+    let error = "the function's process ended with signal 9 (SIGKILL) before it answered";
+    assert_eq!((&killed["outcome"], &killed["error"]), (&json!("errored"), &json!(error)));
+    let mut processes: Vec<&Value> =
+        result["cases"].as_array().unwrap().iter().map(|case| &case["details"]["model"]).collect();
+    processes.dedup();
+    assert_eq!(processes.len(), 3, "one process before the crash, none of the crash, and one after it");
+}
+
+#[test]
+fn hangs_and_exceptions_cost_one_case_each() {
+    let messages = ["a", "hang", "raise", "b"].map(str::to_owned);
+    let project = project_with("python:agent:answer", &messages);
+    let output = project.run(["run", "--timeout-ms", "500", "--jobs", "2"]);
+    let result = only_result(&project, "evals/results");
+    let mut outcomes = String::new();
+    for case in result["cases"].as_array().unwrap() {
+        let _ = writeln!(outcomes, "{} {}", case["outcome"], case["error"]);
+    }
+    insta::assert_snapshot!(outcomes, @r#"
+    "passed" null
+    "failed" "timeout"
+    "errored" "the function raised LookupError: no such city (agent.py, line 11: raise LookupError(\"no such city\"))"
+    "passed" null
+    "#);
+    assert_eq!(output.code, 1, "{}", output.filtered());
+}
+
+#[test]
+fn a_function_that_cannot_be_loaded_is_down() {
+    let messages: Vec<String> = (0..9).map(|number| format!("message {number}")).collect();
+    let project = project_with("python:agent:anwser", &messages);
+    let output = project.run(["run"]);
+    let error = "cannot load 'agent:anwser': 'agent' has no 'anwser'; did you mean 'answer'?";
+    assert!(output.stdout.contains(error), "{}", output.filtered());
+    let result = only_result(&project, "evals/results");
+    assert_eq!(result["cases"][8]["error"], "not run: the agent cannot be reached");
+}
+
+#[test]
+fn calls_that_are_not_reported_are_skipped_and_strictly_errored() {
+    let project = project_with("python:agent:text", &["a".to_owned(), "b".to_owned()]);
+    let output = project.run(["run"]);
+    insta::assert_snapshot!(output.filtered(), @"");
+    let output = project.run(["run", "--strict"]);
+    insta::assert_snapshot!(output.filtered(), @"");
+}
+
+#[test]
+fn rejects_names_without_a_function() {
+    let project = project_with("python:agent", &["a".to_owned()]);
+    let output = project.run(["run"]);
+    assert!(
+        output.stderr.contains("'agent' names no function: write 'python:MODULE:FUNCTION'"),
+        "{}",
+        output.filtered()
+    );
+    assert_eq!(output.code, 2);
+}
