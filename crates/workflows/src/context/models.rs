@@ -165,8 +165,10 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
          python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let own_kinds = ["command", "node", "python", "scripted"];
-    let names: Vec<&str> = provider_names(settings).chain(own_kinds).chain(Preset::kinds()).collect();
+    let mut names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
+    for kind in Preset::kinds() {
+        names.push(kind);
+    }
     let example = |kind: &str| match kind {
         preset if Preset::named(preset).is_some() => {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
