@@ -7,7 +7,6 @@ use karat_core::port::Telemetry;
 use karat_server::{Limits, otlp_router, serve};
 use karat_workflows::telemetry::SpanCollector;
 use karat_workflows::{CancellationToken, Context, Error};
-use tokio_util::sync::DropGuard;
 
 use crate::listen::{base_url, is_remote_accessible, listen};
 use crate::printer::Printer;
@@ -18,7 +17,13 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// A running receiver; it stops when this is dropped.
 pub(super) struct TelemetryReceiver {
     pub(super) telemetry: Arc<dyn Telemetry>,
-    _stop: DropGuard,
+    stop: CancellationToken,
+}
+
+impl Drop for TelemetryReceiver {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
 }
 
 /// Starts the receiver if the configuration asks for it. A replayed run calls no agent, so it needs none.
@@ -38,5 +43,5 @@ pub(super) async fn start(context: &Context<'_>, printer: &Printer) -> Result<Op
     let stop = CancellationToken::new();
     let router = otlp_router(Arc::clone(&collector), Limits::default());
     tokio::spawn(serve(listener, router, stop.clone().cancelled_owned(), SHUTDOWN_TIMEOUT));
-    Ok(Some(TelemetryReceiver { telemetry: collector, _stop: stop.drop_guard() }))
+    Ok(Some(TelemetryReceiver { telemetry: collector, stop }))
 }
