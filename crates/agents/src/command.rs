@@ -145,6 +145,9 @@ impl Conversation for CommandConversation<'_> {
             if self.history.trial().has_turns {
                 add_missing(&mut body, self.history.members());
             }
+            if self.agent.config.telemetry.is_some() {
+                add_missing(&mut body, Map::from_iter([("traceparent".to_owned(), self.history.traceparent().into())]));
+            }
             let trace = match &mut self.kept {
                 Some((kept, pool)) => self.agent.ask(body, kept, pool).await?,
                 None => self.agent.run(&body).await?,

@@ -19,6 +19,11 @@ impl<'a> History<'a> {
         self.trial
     }
 
+    /// Returns the value of `traceparent` for the next message.
+    pub(crate) fn traceparent(&self) -> String {
+        self.trial.trace_context(self.turn).traceparent()
+    }
+
     /// Returns the members that tell an agent about the conversation before the next message.
     pub(crate) fn members(&self) -> Map<String, Value> {
         let members = [

@@ -28,6 +28,9 @@ use crate::rule::Rule;
 use crate::selector::Selector;
 use crate::template::{Environment, Node, Placeholder, Scope, Template, TemplateError, Values};
 
+/// The header of W3C Trace Context.
+const TRACEPARENT: &str = "traceparent";
+
 /// Sends each message to a URL and reads the reply.
 pub struct HttpAgent {
     identity: String,
@@ -164,6 +167,9 @@ impl HttpAgent {
         let own_content_type = rendered.headers.iter().any(|(name, _)| name == CONTENT_TYPE);
         for (name, value) in rendered.headers {
             builder = builder.header(name, value);
+        }
+        if let Some(traceparent) = values.traceparent {
+            builder = builder.header(TRACEPARENT, traceparent);
         }
         if let Some(cookies) = cookies.get().and_then(|jar| jar.cookies(&rendered.url)) {
             builder = builder.header(COOKIE, self.join_cookies(cookies));

@@ -27,6 +27,8 @@ pub(crate) struct HttpConversation<'a> {
     /// Present after the first reply.
     session: Option<Session<'a>>,
     turn: usize,
+    /// The header `traceparent` of this turn, if the agent's spans are read.
+    traceparent: Option<String>,
     /// The ids of messages in the history.
     message_ids: Ids<'a>,
     /// The messages before this turn, if a request has them.
@@ -52,7 +54,7 @@ struct Message<'m> {
 impl<'a> HttpConversation<'a> {
     pub(crate) fn new(agent: &'a HttpAgent, trial: TrialContext<'a>) -> Self {
         let message_ids = Ids::of_messages(trial);
-        Self { agent, trial, session: None, turn: 0, message_ids, history: Vec::new(), reply: None }
+        Self { agent, trial, session: None, turn: 0, traceparent: None, message_ids, history: Vec::new(), reply: None }
     }
 
     fn values<'v>(&'v self, ids: &'v Ids<'v>, message: Message<'v>) -> Values<'v> {
@@ -66,6 +68,7 @@ impl<'a> HttpConversation<'a> {
             approval: None,
             content: None,
             case_id: &self.trial.case.id,
+            traceparent: self.traceparent.as_deref(),
             ids,
         }
     }
@@ -178,6 +181,9 @@ impl<'a> HttpConversation<'a> {
     }
 
     async fn answer(&mut self, text: &str) -> Result<Trace, AgentError> {
+        if self.agent.config.telemetry.is_some() {
+            self.traceparent = Some(self.trial.trace_context(self.turn).traceparent());
+        }
         let form = match &self.agent.requests.forms {
             Some((user, _)) => Some(self.form(user, text)?),
             None => None,

@@ -31,6 +31,7 @@ mod scripted_chat;
 mod selector;
 mod stream;
 mod telemetry;
+mod telemetry_config;
 mod template;
 
 pub use budget::Budget;
@@ -57,3 +58,4 @@ pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
 pub use selector::Selector;
 pub use telemetry::ObservedAgent;
+pub use telemetry_config::TelemetryConfig;

@@ -73,6 +73,8 @@ pub(crate) struct Values<'v> {
     /// The text of a message of the history.
     pub(crate) content: Option<&'v str>,
     pub(crate) case_id: &'v str,
+    /// The header `traceparent`, if the agent's spans are read.
+    pub(crate) traceparent: Option<&'v str>,
     pub(crate) ids: &'v Ids<'v>,
 }
 
@@ -579,6 +581,7 @@ mod tests {
             user_message: None,
             content: None,
             case_id: &case.id,
+            traceparent: None,
             ids: &ids,
         })
     }

@@ -8,6 +8,7 @@ mod environment;
 mod failure;
 mod hint;
 mod interrupt;
+mod listen;
 mod logging;
 mod printer;
 mod progress;

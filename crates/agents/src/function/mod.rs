@@ -260,6 +260,9 @@ impl Conversation for FunctionConversation<'_> {
             let mut request = self.history.members();
             request.insert("message".to_owned(), message.into());
             request.insert("caseId".to_owned(), trial.case.id.as_str().into());
+            if self.agent.config.telemetry.is_some() {
+                request.insert("traceparent".to_owned(), self.history.traceparent().into());
+            }
             let trace = self.agent.call(&Value::Object(request), &mut self.kept, trial).await?;
             self.history.push(message, &trace.response);
             Ok(trace)

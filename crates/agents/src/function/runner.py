@@ -9,7 +9,13 @@ import sys
 import time
 import traceback
 
-PARAMETERS = {"conversation_id": "conversationId", "turn": "turn", "messages": "messages", "case_id": "caseId"}
+PARAMETERS = {
+    "conversation_id": "conversationId",
+    "turn": "turn",
+    "messages": "messages",
+    "case_id": "caseId",
+    "traceparent": "traceparent",
+}
 
 
 class Invalid(Exception):

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::{
-    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, Preset, PresetEndpoint, ScriptedAgent,
-    Throttle,
+    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, ObservedAgent, Preset, PresetEndpoint,
+    ScriptedAgent, Throttle,
 };
-use karat_core::port::Agent;
+use karat_core::port::{Agent, Telemetry};
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
 
@@ -18,11 +18,13 @@ use crate::notice::Notices;
 use crate::settings::{Anchored, Settings, is_on_search_path, redact_arguments};
 use karat_project::read_text;
 
-/// Creates the agents: one, or several to compare.
+/// Creates the agents: one, or several to compare. With telemetry, the tool calls of agents that run their own tools
+/// are read from their spans.
 pub fn make_agents(
     models: &mut Models,
     settings: &Settings,
     tools: &Tools,
+    telemetry: Option<&Arc<dyn Telemetry>>,
     notices: &dyn Notices,
 ) -> Result<Vec<Arc<dyn Agent>>, Error> {
     if settings.agent_endpoints.is_empty() {
@@ -34,6 +36,10 @@ pub fn make_agents(
     let mut agents = Vec::with_capacity(endpoints.len());
     for endpoint in &endpoints {
         let agent = make_agent(endpoint, models, settings, tools, notices)?;
+        let agent = match telemetry.filter(|_| runs_own_tools(&endpoint.value, settings)) {
+            Some(telemetry) => Arc::new(ObservedAgent::new(agent, Arc::clone(telemetry))),
+            None => agent,
+        };
         // Models account for each call; for other agents only the cost of the whole answer is known.
         let is_accounted = is_model(&endpoint.value, settings) || !models.budget().is_limited();
         agents.push(if is_accounted {
@@ -43,6 +49,11 @@ pub fn make_agents(
         });
     }
     Ok(agents)
+}
+
+/// Whether an agent is a program or server of its own, which can have telemetry.
+fn runs_own_tools(endpoint: &str, settings: &Settings) -> bool {
+    !is_model(endpoint, settings) && !endpoint.starts_with("scripted:")
 }
 
 /// Creates an agent.

@@ -41,7 +41,7 @@ impl Verifier {
         let settings = &context.settings;
         let tools = read_tools(settings, context.notices).await?;
         let mut models = Models::new(settings, false);
-        let agents = make_agents(&mut models, settings, &tools, context.notices)?;
+        let agents = make_agents(&mut models, settings, &tools, None, context.notices)?;
         let [agent] = agents.as_slice() else {
             return Err(Error::invalid("verifying drafts requires one agent, but 'matrix' has several")
                 .hint("pass --agent-endpoint to choose one"));

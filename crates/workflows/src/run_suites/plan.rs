@@ -5,7 +5,7 @@ use std::sync::Arc;
 use karat_agents::Throttle;
 use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile};
-use karat_core::port::{Agent, EvalFunctions};
+use karat_core::port::{Agent, EvalFunctions, Telemetry};
 use karat_core::registry::Registry;
 use karat_core::result::SkippedCase;
 use karat_core::shard::Shard;
@@ -153,13 +153,17 @@ fn skipped_case(case: Case) -> Option<SkippedCase> {
 }
 
 /// Prepares the tools, agents and models of the run.
-pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Result<PreparedRun, Error> {
+pub(super) async fn prepare(
+    loaded: LoadedSuites,
+    telemetry: Option<&Arc<dyn Telemetry>>,
+    context: &Context<'_>,
+) -> Result<PreparedRun, Error> {
     let Context { settings, notices, .. } = context;
     let tools = read_tools(settings, *notices).await?;
     tools.warn_about_gaps(*notices);
     // Shared, since rate limits and the budget apply to the whole run.
     let mut models = Models::new(settings, settings.recording.is_offline());
-    let agents = make_agents(&mut models, settings, &tools, *notices)?;
+    let agents = make_agents(&mut models, settings, &tools, telemetry, *notices)?;
     let judge = if loaded.rubrics.is_empty() { None } else { make_judge(&mut models, settings, *notices)? };
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use karat_workflows::Error;
 
 /// Binds to an address.
-pub(super) async fn listen(text: &str) -> Result<TcpListener, Error> {
+pub(crate) async fn listen(text: &str) -> Result<TcpListener, Error> {
     let address = parse_address(text)?;
     TcpListener::bind(&address).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => Error::unavailable(format!("cannot listen on {address}: the port is in use"))
@@ -40,7 +40,7 @@ fn parse_address(text: &str) -> Result<String, Error> {
 }
 
 /// Returns the URL for an SDK on this machine.
-pub(super) fn base_url(address: SocketAddr) -> String {
+pub(crate) fn base_url(address: SocketAddr) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -50,7 +50,7 @@ pub(super) fn base_url(address: SocketAddr) -> String {
 }
 
 /// Whether other machines can connect.
-pub(super) fn is_remote_accessible(ip: IpAddr) -> bool {
+pub(crate) fn is_remote_accessible(ip: IpAddr) -> bool {
     !ip.to_canonical().is_loopback()
 }
 
