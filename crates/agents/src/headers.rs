@@ -37,7 +37,7 @@ pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> 
     Ok(expanded)
 }
 
-fn is_variable_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 

@@ -1,47 +1,125 @@
 //! An agent behind an HTTP endpoint that runs its own tools.
 
-use std::fmt::Write as _;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitObserver};
-use karat_core::trace::Trace;
-use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use karat_core::port::{Agent, Conversation, TrialContext};
+use karat_http::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use karat_http::{
-    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, StatusCode, Throttle, Url, client, has_credentials,
-    header_map, parse_url, read_body, redact_url, send,
+    Client, ClientError, ClientOptions, CookieStore as _, Jar, RetryPolicy, Throttle, client, has_credentials,
+    header_map, redact_url, send,
 };
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use crate::http_config::{HttpConfig, Method};
-use crate::reply::parse_reply;
-use crate::retry::{AttemptError, retry};
+use crate::headers::MissingVariable;
+use crate::http_config::{Decision, ExtraRequest, HttpConfig, Method};
+use crate::http_conversation::HttpConversation;
+use crate::http_reply::HttpReply;
+use crate::request_template::{Endpoint, Parts, RequestError, RequestTemplate};
+use crate::response_map::Format;
+use crate::retry::AttemptError;
+use crate::rule::Rule;
+use crate::selector::Selector;
+use crate::template::{Environment, Node, Placeholder, Scope, Template, TemplateError, Values};
 
-/// Sends each message to one URL and parses the reply.
-#[derive(Debug)]
+/// Sends each message to a URL and reads the reply.
 pub struct HttpAgent {
+    identity: String,
     client: Client,
-    url: Url,
     content_type: HeaderValue,
-    config: HttpConfig,
+    /// The configured cookies; those of a conversation are added.
+    cookie: Option<HeaderValue>,
+    endpoint: Endpoint,
+    pub(crate) config: HttpConfig,
+    pub(crate) requests: Requests,
     /// Off by default: a retried request could repeat a side effect.
-    retries: Option<(RetryPolicy, Arc<Throttle>)>,
+    pub(crate) retries: Option<(RetryPolicy, Arc<Throttle>)>,
+    secrets: Vec<String>,
+}
+
+/// The requests of a conversation.
+pub(crate) struct Requests {
+    pub(crate) session: Option<(RequestTemplate, Option<Selector>)>,
+    pub(crate) message: RequestTemplate,
+    /// The request for a message of a conversation with several turns.
+    pub(crate) turn: RequestTemplate,
+    pub(crate) poll: Option<Poll>,
+    /// With the decision.
+    pub(crate) resume: Option<(RequestTemplate, Value)>,
+    /// The forms of the user's and the agent's messages, if a request has them.
+    pub(crate) forms: Option<(Node, Node)>,
+}
+
+/// The request, when its reply is the answer, and the delay before it.
+pub(crate) type Poll = (RequestTemplate, Rule, Duration);
+
+/// Why an agent cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpAgentError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("cannot send the header '{header}': {error}")]
+    Header { header: String, error: MissingVariable },
+    #[error("cannot create the agent's requests: {0}")]
+    Variable(MissingVariable),
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl From<RequestError> for HttpAgentError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Client(error) => Self::Client(error),
+            RequestError::Template(TemplateError::Variable(error)) => Self::Variable(error),
+            other => Self::Invalid(other.to_string()),
+        }
+    }
 }
 
 impl HttpAgent {
-    /// Creates the HTTP client; variables in `headers` are already expanded.
-    pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
-        let url = parse_url(url)?;
-        let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
+    /// Creates the client and compiles the requests. `lookup` returns environment variables.
+    pub fn new(url: &str, config: HttpConfig, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, HttpAgentError> {
+        let mut environment = Environment::new(lookup);
+        let endpoint = Endpoint::new(url, &mut environment)?;
+        let mut fixed = BTreeMap::new();
+        let mut templates = Vec::new();
+        for (name, text) in &config.headers {
+            let template = match Template::parse(text, Scope::Request, &mut environment) {
+                Err(TemplateError::Variable(error)) => {
+                    return Err(HttpAgentError::Header { header: name.clone(), error });
+                }
+                template => template.map_err(RequestError::from)?,
+            };
+            match template.as_constant() {
+                Some(text) => {
+                    fixed.insert(name.clone(), text.to_owned());
+                }
+                None => templates.push((name, text)),
+            }
+        }
+        let headers = header_map(&fixed)?;
         let content_type = headers.get(CONTENT_TYPE).cloned();
         let content_type = content_type.unwrap_or_else(|| HeaderValue::from_static("application/json"));
-        let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
-        Ok(Self { client, url, content_type, config, retries: None })
+        let cookie = headers.get(COOKIE).cloned();
+        let client = client(&endpoint.base, ClientOptions { headers, ..ClientOptions::default() })?;
+        let requests = Requests::new(&config, &templates, &endpoint, &mut environment)?;
+        // As it was written, if a part is only known later.
+        let identity =
+            if url.contains("{{") || url.contains("${") { url.to_owned() } else { endpoint.base.to_string() };
+        let secrets = environment.secrets;
+        Ok(Self { identity, client, content_type, cookie, endpoint, config, requests, retries: None, secrets })
+    }
+
+    /// Sets the agent's name in results.
+    #[must_use]
+    pub fn with_identity(self, identity: String) -> Self {
+        Self { identity, ..self }
     }
 
     /// Enables retries of connection errors, server errors and rate limits.
@@ -52,106 +130,154 @@ impl HttpAgent {
 
     /// Returns the credentials in the URL, in every encoding in which they are sent.
     pub fn credentials(&self) -> Vec<String> {
-        if !has_credentials(&self.url) {
+        let url = &self.endpoint.base;
+        if !has_credentials(url) {
             return Vec::new();
         }
-        let (user, password) = (self.url.username(), self.url.password());
+        let (user, password) = (url.username(), url.password());
         let basic = BASE64.encode(format!("{}:{}", percent_decode(user), percent_decode(password.unwrap_or_default())));
         // A user without a password is usually an API key.
         let secret = password.unwrap_or(user);
         vec![secret.to_owned(), percent_decode(secret), basic]
     }
 
-    fn request(&self, message: &str) -> karat_http::RequestBuilder {
-        let method = match self.config.method {
-            Method::Post => karat_http::Method::POST,
-            Method::Put => karat_http::Method::PUT,
-            Method::Patch => karat_http::Method::PATCH,
-            Method::Get => karat_http::Method::GET,
-            Method::Delete => karat_http::Method::DELETE,
-        };
-        let mut url = self.url.clone();
-        if let Some(parameter) = &self.config.request.query {
-            url.query_pairs_mut().append_pair(parameter, message);
-        }
-        let request = self.client.request(method, url);
-        if self.config.method.has_body() {
-            let body = self.config.request.body_with(message).unwrap_or_default();
-            return request.header(CONTENT_TYPE, &self.content_type).body(body.to_string());
-        }
-        request
+    /// Returns the values of the environment variables in the configuration and the URL.
+    pub fn secrets(&self) -> &[String] {
+        &self.secrets
     }
 
-    async fn exchange(&self, message: &str) -> Result<HttpReply, AttemptError> {
+    /// Returns the URL of the endpoint, with secrets.
+    pub fn url(&self) -> &str {
+        self.endpoint.base.as_str()
+    }
+
+    /// Sends a request, with the cookies of the conversation.
+    pub(crate) async fn exchange(
+        &self,
+        request: &RequestTemplate,
+        values: &Values<'_>,
+        cookies: &OnceLock<Jar>,
+        format: Option<Format>,
+    ) -> Result<HttpReply, AttemptError> {
+        let rendered = request.render(&self.endpoint, values).map_err(AttemptError::permanent)?;
+        let mut builder = self.client.request(request.method.clone(), rendered.url.clone());
+        let own_content_type = rendered.headers.iter().any(|(name, _)| name == CONTENT_TYPE);
+        for (name, value) in rendered.headers {
+            builder = builder.header(name, value);
+        }
+        if let Some(cookies) = cookies.get().and_then(|jar| jar.cookies(&rendered.url)) {
+            builder = builder.header(COOKIE, self.join_cookies(cookies));
+        }
+        if let Some(body) = rendered.body {
+            if !own_content_type {
+                builder = builder.header(CONTENT_TYPE, &self.content_type);
+            }
+            builder = builder.body(body);
+        }
         let start = Instant::now();
         let with_elapsed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
-        let sent = send(self.request(message)).await;
-        let response =
-            sent.map_err(|error| with_elapsed(AttemptError::not_sent(&redact_url(self.url.as_str()), error)))?;
-        let (status, class) = (response.status(), RetryClass::of(&response));
-        let location =
-            response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body =
-            read_body(response, self.config.max_response_bytes).await.map_err(|error| with_elapsed(error.into()))?;
-        Ok(HttpReply { status, class, location, body, elapsed: start.elapsed() })
+        let response = send(builder)
+            .await
+            .map_err(|error| with_elapsed(AttemptError::not_sent(&redact_url(rendered.url.as_str()), error)))?;
+        let mut set_cookies = response.headers().get_all(SET_COOKIE).iter().peekable();
+        if set_cookies.peek().is_some() {
+            cookies.get_or_init(Jar::default).set_cookies(&mut set_cookies, &rendered.url);
+        }
+        HttpReply::receive(response, format, self.config.max_response_bytes, start).await.map_err(with_elapsed)
     }
 
-    async fn exchange_with_retries(
-        &self,
-        message: &str,
-        policy: RetryPolicy,
-        throttle: &Arc<Throttle>,
-        wait_observer: &dyn WaitObserver,
-    ) -> Result<HttpReply, AttemptError> {
-        let attempt = async || {
-            let reply = self.exchange(message).await?;
-            match reply.success_body() {
-                Err(message) if reply.class != RetryClass::Permanent => Err(AttemptError::new(message, reply.class)),
-                _ => Ok(reply),
+    fn join_cookies(&self, cookies: HeaderValue) -> HeaderValue {
+        let Some(own) = &self.cookie else { return cookies };
+        let joined = [own.as_bytes(), b"; ", cookies.as_bytes()].concat();
+        HeaderValue::from_bytes(&joined).unwrap_or(cookies)
+    }
+}
+
+impl Requests {
+    fn new(
+        config: &HttpConfig,
+        headers: &[(&String, &String)],
+        endpoint: &Endpoint,
+        environment: &mut Environment<'_>,
+    ) -> Result<Self, HttpAgentError> {
+        let HttpConfig { method, session, request, poll, approvals, resume, .. } = config;
+        let mut extra = |request: &ExtraRequest, default: Method, scope: Scope| {
+            let body = Value::Object(request.body.clone());
+            let own = request.headers.keys();
+            let inherited = headers.iter().filter(|(name, _)| own.clone().all(|own| !own.eq_ignore_ascii_case(name)));
+            let method = request.method.unwrap_or(default);
+            let parts = Parts {
+                method,
+                url: request.url.as_deref(),
+                query: None,
+                headers: inherited.copied().chain(&request.headers).collect(),
+                body: Some(&body).filter(|_| method.has_body()),
+                scope,
+            };
+            RequestTemplate::new(&parts, endpoint, environment)
+        };
+        let session = match session {
+            Some(session) => Some((extra(&session.request, Method::Post, Scope::Request)?, session.id.clone())),
+            None => None,
+        };
+        let poll = match poll {
+            Some(poll) => {
+                let request = extra(&poll.request, Method::Get, Scope::Request)?;
+                Some((request, poll.until.clone(), Duration::from_millis(poll.interval_ms)))
+            }
+            None => None,
+        };
+        let resume = match (approvals, resume) {
+            (None, _) => None,
+            (Some(_), None) => {
+                return Err(HttpAgentError::Invalid("'agent.approvals' needs 'agent.resume'".to_owned()));
+            }
+            (Some(decision), Some(resume)) => {
+                let decision = match decision {
+                    Decision::Approve => resume.approve.clone(),
+                    Decision::Deny => resume.deny.clone(),
+                };
+                Some((extra(&resume.request(), Method::Post, Scope::Resume)?, decision))
             }
         };
-        retry(policy, throttle, wait_observer, || Box::pin(attempt())).await
-    }
-
-    fn parse_trace(&self, reply: &HttpReply) -> Result<Trace, String> {
-        let body = reply.success_body()?;
-        if body.trim_ascii().is_empty() {
-            return Err("the reply is empty".to_owned());
-        }
-        let reply = parse_reply(body)
-            .map_err(|error| format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(body)))?;
-        self.config.response.parse_trace(&reply)
+        let mut message = |adds_conversation| {
+            let body = request.body_template(adds_conversation).map_err(HttpAgentError::Invalid)?;
+            let parts = Parts {
+                method: *method,
+                url: request.url.as_deref(),
+                query: request.query.as_deref(),
+                headers: headers.to_vec(),
+                body: Some(&body).filter(|_| method.has_body()),
+                scope: Scope::Request,
+            };
+            Ok::<_, HttpAgentError>(RequestTemplate::new(&parts, endpoint, environment)?)
+        };
+        let adds_conversation = !request.maps_conversation() && session.is_none();
+        let (message, turn) = (message(false)?, message(adds_conversation)?);
+        let is_history =
+            |placeholder: &Placeholder| matches!(placeholder, Placeholder::Messages | Placeholder::UserMessage);
+        let templates = [&message, &turn].into_iter().chain(resume.iter().map(|(resume, _)| resume));
+        let forms = if templates.into_iter().any(|template| template.uses(&is_history)) {
+            let form = request.message_form.clone().unwrap_or_default();
+            let mut compile = |form| Node::compile(form, Scope::Item, environment);
+            let forms = compile(&form.user).and_then(|user| Ok((user, compile(&form.assistant)?)));
+            Some(forms.map_err(RequestError::from)?)
+        } else {
+            None
+        };
+        Ok(Self { session, message, turn, poll, resume, forms })
     }
 }
 
-struct HttpReply {
-    status: StatusCode,
-    class: RetryClass,
-    location: Option<String>,
-    body: Vec<u8>,
-    elapsed: Duration,
-}
-
-impl HttpReply {
-    /// Returns the body if the status is 2xx, and an error message otherwise.
-    fn success_body(&self) -> Result<&[u8], String> {
-        if self.status.is_success() {
-            return Ok(&self.body);
-        }
-        let mut text = format!("the agent returned HTTP {}", self.status);
-        if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
-            // Redirects are not followed, so that headers are not sent to other hosts.
-            let _ = write!(text, " (redirect to {location}): set that URL as the endpoint");
-        } else if !self.body.is_empty() {
-            let _ = write!(text, ": {}", String::from_utf8_lossy(&self.body).trim());
-        }
-        Err(text)
+impl std::fmt::Debug for HttpAgent {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "HttpAgent({})", redact_url(self.endpoint.base.as_str()))
     }
 }
 
 impl Agent for HttpAgent {
     fn identity(&self) -> String {
-        self.url.to_string()
+        self.identity.clone()
     }
 
     fn determinants(&self, case: &Case) -> Map<String, Value> {
@@ -167,30 +293,7 @@ impl Agent for HttpAgent {
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(HttpConversation { agent: self, trial })
-    }
-}
-
-struct HttpConversation<'a> {
-    agent: &'a HttpAgent,
-    trial: TrialContext<'a>,
-}
-
-impl Conversation for HttpConversation<'_> {
-    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
-        Box::pin(async move {
-            let exchanged = match &self.agent.retries {
-                None => self.agent.exchange(message).await,
-                Some((policy, throttle)) => {
-                    self.agent.exchange_with_retries(message, *policy, throttle, self.trial.wait_observer).await
-                }
-            };
-            let reply = exchanged?;
-            match self.agent.parse_trace(&reply) {
-                Ok(trace) => Ok(Trace { latency_ms: reply.elapsed.as_secs_f64() * 1000.0, ..trace }),
-                Err(message) => Err(AgentError::new(message, reply.elapsed)),
-            }
-        })
+        Box::new(HttpConversation::new(self, trial))
     }
 }
 

@@ -1,27 +1,46 @@
-//! Request and response settings of an HTTP agent.
+//! Settings of an HTTP agent.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_bool, read_object_map, read_pointer, read_positive_count, read_string,
-    read_string_map, read_word,
+    ObjectReader, Path, Problems, read_bool, read_object_map, read_positive_count, read_string, read_string_map,
+    read_word,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::reply::ResponseMap;
+pub(crate) use crate::request_map::RequestMap;
+use crate::response_map::ResponseMap;
+use crate::rule::Rule;
+use crate::selector::Selector;
+use crate::template::{Scope, check_text, check_value};
 
-/// Settings of an HTTP agent.
+/// Settings of an HTTP agent or a program. URLs, bodies and header values may contain `${NAME}`, an environment
+/// variable, and the placeholders `{{message}}`, `{{conversationId}}`, `{{messages}}`, `{{turn}}`, `{{caseId}}` and
+/// `{{uuid}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HttpConfig {
     pub method: Method,
-    /// Values may contain `${NAME}`, an environment variable, which is redacted in all output.
+    /// Sent with every request. Values may contain `${NAME}`, an environment variable, which is redacted in all output.
     pub headers: BTreeMap<String, String>,
+    /// Starts a session before the first message of every trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionConfig>,
     pub request: RequestMap,
+    /// Asks for the answer again and again, if the reply to a message is not the answer yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll: Option<PollConfig>,
     pub response: ResponseMap,
+    /// What to answer if the agent asks a person for approval. By default, its question is the response, and
+    /// `stopReason` is `approval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<Decision>,
+    /// The request after a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeConfig>,
     /// Maximum size of a reply; a larger one is an error.
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
@@ -31,19 +50,6 @@ pub struct HttpConfig {
     /// For `python:` and `node:`: the interpreter, if not that of the project's environment; it may have arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
-}
-
-/// The request that is sent for a message.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct RequestMap {
-    /// The body into which the message is inserted.
-    pub body: Map<String, Value>,
-    /// JSON pointer to the message in the body.
-    pub message: String,
-    /// Query parameter for the message instead of the body; required for GET and DELETE.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub query: Option<String>,
 }
 
 /// The HTTP method of a request.
@@ -56,6 +62,73 @@ pub enum Method {
     Patch,
     Get,
     Delete,
+}
+
+/// The start of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionConfig {
+    pub request: ExtraRequest,
+    /// The id of the session in the reply, which becomes `{{conversationId}}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Selector>,
+}
+
+/// The request for the answer, until it is there.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PollConfig {
+    /// GET by default. `{{reply:SELECTOR}}` is a part of the reply to the message.
+    pub request: ExtraRequest,
+    /// When a reply is the answer; also checked for the reply to the message.
+    pub until: Rule,
+    /// Delay before each request.
+    #[serde(default = "default_interval")]
+    #[schemars(range(min = 1))]
+    pub interval_ms: u64,
+}
+
+/// A decision on requests for approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Approve,
+    Deny,
+}
+
+/// The request after a decision. `{{decision}}` is the value of `approve` or `deny`, `{{approval:SELECTOR}}` a part of
+/// the request for approval (`id`, `question`, `callId`, `call`, `request`), and `{{reply:SELECTOR}}` a part of the reply.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResumeConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// As in other requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub body: Map<String, Value>,
+    #[serde(default = "approved")]
+    pub approve: Value,
+    #[serde(default = "denied")]
+    pub deny: Value,
+}
+
+/// A request beside the one for the message. It gets the agent's headers too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExtraRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// Relative to the endpoint's URL, on the same server. Default: the endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub body: Map<String, Value>,
 }
 
 impl Method {
@@ -72,8 +145,24 @@ impl Method {
         }
     }
 
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        read_word(value, path, problems, &Self::NAMES, Self::from_name)
+    }
+
     pub(crate) fn has_body(self) -> bool {
         !matches!(self, Self::Get | Self::Delete)
+    }
+}
+
+impl Decision {
+    const NAMES: [&'static str; 2] = ["approve", "deny"];
+
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "approve" => Some(Self::Approve),
+            "deny" => Some(Self::Deny),
+            _ => None,
+        }
     }
 }
 
@@ -82,18 +171,16 @@ impl Default for HttpConfig {
         Self {
             method: Method::default(),
             headers: BTreeMap::new(),
+            session: None,
             request: RequestMap::default(),
+            poll: None,
             response: ResponseMap::default(),
+            approvals: None,
+            resume: None,
             max_response_bytes: 10 * 1024 * 1024,
             keep_alive: false,
             interpreter: None,
         }
-    }
-}
-
-impl Default for RequestMap {
-    fn default() -> Self {
-        Self { body: Map::new(), message: "/message".to_owned(), query: None }
     }
 }
 
@@ -102,14 +189,16 @@ impl HttpConfig {
         let mut object = ObjectReader::open(value, path, problems)?;
         let default = Self::default();
         let config = Self {
-            method: object
-                .nullable("method", path, problems, |value, path, problems| {
-                    read_word(value, path, problems, &Method::NAMES, Method::from_name)
-                })
-                .unwrap_or_default(),
-            headers: object.nullable("headers", path, problems, read_string_map).unwrap_or_default(),
+            method: object.nullable("method", path, problems, Method::read).unwrap_or_default(),
+            headers: object.nullable("headers", path, problems, read_headers).unwrap_or_default(),
+            session: object.nullable("session", path, problems, SessionConfig::read),
             request: object.nullable("request", path, problems, RequestMap::read).unwrap_or_default(),
+            poll: object.nullable("poll", path, problems, PollConfig::read),
             response: object.nullable("response", path, problems, ResponseMap::read).unwrap_or_default(),
+            approvals: object.nullable("approvals", path, problems, |value, path, problems| {
+                read_word(value, path, problems, &Decision::NAMES, Decision::from_name)
+            }),
+            resume: object.nullable("resume", path, problems, ResumeConfig::read),
             max_response_bytes: object
                 .nullable("maxResponseBytes", path, problems, read_positive_count)
                 .unwrap_or(default.max_response_bytes),
@@ -117,68 +206,101 @@ impl HttpConfig {
             interpreter: object.nullable("interpreter", path, problems, read_string),
         };
         object.close(path, problems);
-        if !config.method.has_body() && config.request.query.is_none() {
+        if !config.method.has_body() && !config.request.has_message_outside_body() {
             problems.at(path, "this method has no body: set 'request.query' to the parameter for the message");
         }
         Some(config)
     }
 }
 
-impl RequestMap {
+impl SessionConfig {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
-        let default = Self::default();
-        let map = Self {
-            body: object.nullable("body", path, problems, read_object_map).unwrap_or_default(),
-            message: object.nullable("message", path, problems, read_pointer).unwrap_or(default.message),
-            query: object.nullable("query", path, problems, read_string),
-        };
+        let request = object.required("request", path, problems, |value, path, problems| {
+            let mut object = ObjectReader::open(value, path, problems)?;
+            let request = ExtraRequest::read(&mut object, Scope::Request, path, problems);
+            object.close(path, problems);
+            Some(request)
+        });
+        let id = object.nullable("id", path, problems, Selector::read);
         object.close(path, problems);
-        if map.body_with("").is_none() {
-            problems.at(path, format!("'message': the body has no element at '{}'", map.message));
-        }
-        Some(map)
-    }
-
-    /// Returns the body with the message inserted, unless it goes into the query. The last segment of the pointer
-    /// need not exist yet.
-    pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
-        let mut body = Value::Object(self.body.clone());
-        if self.query.is_some() {
-            return Some(body);
-        }
-        let (parent, last) = self.message.rsplit_once('/')?;
-        let key = last.replace("~1", "/").replace("~0", "~");
-        match body.pointer_mut(parent)? {
-            Value::Object(map) => {
-                map.insert(key, Value::from(message));
-            }
-            Value::Array(items) => *items.get_mut(key.parse::<usize>().ok()?)? = Value::from(message),
-            _ => return None,
-        }
-        Some(body)
+        Some(Self { request: request?, id })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn inserts_the_message_at_its_pointer() {
-        let map = RequestMap {
-            body: json!({"messages": [{"role": "user", "content": ""}], "stream": false})
-                .as_object()
-                .cloned()
-                .expect("an object"),
-            message: "/messages/0/content".to_owned(),
-            query: None,
-        };
-        let body = map.body_with("hi").expect("the pointer is valid");
-        assert_eq!(body, json!({"messages": [{"role": "user", "content": "hi"}], "stream": false}));
-        assert_eq!(RequestMap::default().body_with("hi"), Some(json!({"message": "hi"})));
-        assert_eq!(RequestMap { message: "/a/b".to_owned(), ..RequestMap::default() }.body_with("hi"), None);
+impl PollConfig {
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let request = object.required("request", path, problems, |value, path, problems| {
+            let mut object = ObjectReader::open(value, path, problems)?;
+            let request = ExtraRequest::read(&mut object, Scope::Request, path, problems);
+            object.close(path, problems);
+            Some(request)
+        });
+        let until = object.required("until", path, problems, Rule::read);
+        let interval_ms = object.nullable("intervalMs", path, problems, read_positive_count);
+        object.close(path, problems);
+        Some(Self { request: request?, until: until?, interval_ms: interval_ms.unwrap_or_else(default_interval) })
     }
+}
+
+impl ResumeConfig {
+    fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let ExtraRequest { method, url, headers, body } =
+            ExtraRequest::read(&mut object, Scope::Resume, path, problems);
+        let approve = object.raw("approve").cloned().unwrap_or_else(approved);
+        let deny = object.raw("deny").cloned().unwrap_or_else(denied);
+        object.close(path, problems);
+        Some(Self { method, url, headers, body, approve, deny })
+    }
+
+    pub(crate) fn request(&self) -> ExtraRequest {
+        let Self { method, url, headers, body, .. } = self.clone();
+        ExtraRequest { method, url, headers, body }
+    }
+}
+
+impl ExtraRequest {
+    fn read(object: &mut ObjectReader<'_>, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Self {
+        Self {
+            method: object.nullable("method", path, problems, Method::read),
+            url: object
+                .nullable("url", path, problems, |value, path, problems| read_template(value, scope, path, problems)),
+            headers: object.nullable("headers", path, problems, read_headers).unwrap_or_default(),
+            body: object
+                .nullable("body", path, problems, |value, path, problems| {
+                    check_value(value, scope, path, problems);
+                    read_object_map(value, path, problems)
+                })
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Reads a text with placeholders.
+pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let text = read_string(value, path, problems)?;
+    check_text(&text, scope, path, problems);
+    Some(text)
+}
+
+fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
+    let headers = read_string_map(value, path, problems)?;
+    for (name, text) in &headers {
+        check_text(text, Scope::Request, &path.key(name), problems);
+    }
+    Some(headers)
+}
+
+fn approved() -> Value {
+    Value::Bool(true)
+}
+
+fn denied() -> Value {
+    Value::Bool(false)
+}
+
+fn default_interval() -> u64 {
+    500
 }

@@ -21,7 +21,8 @@ pub(crate) fn parse_call(map: &Map<String, Value>) -> Option<StepCall> {
             return parse_call(inner);
         }
     }
-    let function = map.get("function").and_then(Value::as_object).unwrap_or(map);
+    // Custom tools of OpenAI take a text.
+    let function = map.get("function").or_else(|| map.get("custom")).and_then(Value::as_object).unwrap_or(map);
     // Inspect writes the tool's name as `function`.
     let name =
         first_text(function, &["name", "tool_name", "toolName"]).or_else(|| first_text(map, &["name", "function"]))?;

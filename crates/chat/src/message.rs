@@ -1,5 +1,7 @@
 //! Parses single messages.
 
+use std::collections::HashSet;
+
 use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
@@ -260,13 +262,14 @@ fn read_calls(map: &Map<String, Value>, message: &mut Message, parsed: &mut Pars
     if let Some(tool_calls) = tool_calls.or_else(|| map.get("toolCalls"))
         && let Value::Array(items) = unpack(tool_calls).as_ref()
     {
+        // Some sources list a call both here and in the content.
+        let mut known: HashSet<String> = message.tool_calls.iter().filter_map(|call| call.id.clone()).collect();
         for item in items {
             let Some(call) = item.as_object().and_then(parse_call) else {
                 parsed.unread_calls.push(item.clone());
                 continue;
             };
-            let known = call.id.is_some() && message.tool_calls.iter().any(|other| other.id == call.id);
-            if !known {
+            if call.id.as_ref().is_none_or(|id| known.insert(id.clone())) {
                 message.tool_calls.push(call);
             }
         }

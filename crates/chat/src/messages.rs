@@ -77,7 +77,7 @@ pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
 pub(crate) fn read_pieces(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, literal: true, has_pieces: true, ..ParsedMessages::default() };
     let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
-    (is_known && !parsed.is_empty()).then_some(parsed)
+    (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
 }
 
 /// Parses the messages of a value, or takes a bare text as one message.

@@ -71,7 +71,7 @@ fn round_trips_through_json() {
 #[case(
     json!({"response": {"response": "response", "toolCall": {"nane": "/x", "params": 1}}}),
     &[
-        "/response/response: 'response' must be a JSON pointer that starts with '/'",
+        "/response/response: 'response' must be a JSON pointer that starts with '/', or a JSONPath that starts with '$'",
         "/response/toolCall/params: 'params' must be a string, found a number",
         "/response/toolCall/nane: unknown key 'nane'",
     ]

@@ -1,11 +1,14 @@
 //! Invalid settings are rejected before anything is sent, and errors contain no secrets.
 
-use karat_agents::{ClientError, HttpAgent, HttpConfig, MissingVariable, expand_variables};
+use karat_agents::{ClientError, HttpAgent, HttpAgentError, HttpConfig, MissingVariable, expand_variables};
 use rstest::rstest;
 
 fn client_error(url: &str, headers: &[(&str, &str)]) -> ClientError {
-    let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    HttpAgent::new(url, &headers, HttpConfig::default()).expect_err(url)
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    match HttpAgent::new(url, HttpConfig { headers, ..HttpConfig::default() }, &|_| None) {
+        Err(HttpAgentError::Client(error)) => error,
+        other => panic!("{url}: {other:?}"),
+    }
 }
 
 #[rstest]
@@ -65,9 +68,8 @@ fn rejects_credentials_in_both_url_and_header(#[case] url: &str) {
         error.to_string(),
         "cannot send the header 'authorization': the user and password in the URL would replace it"
     );
-    assert!(
-        HttpAgent::new("http://host/", &[("authorization".to_owned(), "x".to_owned())], HttpConfig::default()).is_ok()
-    );
+    let headers = [("authorization".to_owned(), "x".to_owned())].into();
+    assert!(HttpAgent::new("http://host/", HttpConfig { headers, ..HttpConfig::default() }, &|_| None).is_ok());
 }
 
 #[rstest]

@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 mod command;
 mod connections;
+mod conversations;
 mod determinants;
 mod errors;
 #[cfg(target_os = "linux")]
@@ -13,9 +14,11 @@ mod http_config;
 mod invalid_settings;
 #[cfg(target_os = "linux")]
 mod kept_programs;
+mod product_server;
 mod recording;
 mod replies;
 mod requests;
 mod scripted;
+mod streams;
 mod structured;
 mod support;

@@ -132,20 +132,23 @@ async fn the_whole_reply_may_be_the_text() {
 #[case(json!({"response": "", "toolCalls": [{"name": "a"}, "b"]}), "tool call 1 of the reply has no name at '/name'")]
 #[case(json!({"response": "", "toolCalls": [{"name": null}]}), "tool call 0 of the reply has no name at '/name'")]
 #[case(
-    json!({"response": "", "toolCalls": [{"name": "t", "params": [1]}]}),
-    "tool call 0 of the reply ('t') has arguments that are an array, not an object"
-)]
-#[case(
-    json!({"response": "", "toolCalls": [{"name": "t", "params": "[1]"}]}),
-    "tool call 0 of the reply ('t') has arguments that are not a JSON object"
-)]
-#[case(
     json!({"response": "", "toolCalls": [{"name": "t", "success": 1}]}),
     "tool call 0 of the reply ('t') has a 'success' that is a number"
 )]
 #[tokio::test]
 async fn reports_invalid_parts_of_a_reply(#[case] reply: Value, #[case] message: &str) {
     assert_eq!(error_of(json!({"json": reply})).await, message);
+}
+
+#[rstest]
+#[case(json!([1]), "[1]")]
+#[case(json!("[1]"), "[1]")]
+#[case(json!("{\"a\": "), "{\"a\": ")]
+#[case(json!("Paris"), "Paris")]
+#[tokio::test]
+async fn keeps_arguments_that_are_not_an_object(#[case] params: Value, #[case] raw: &str) {
+    let trace = ask_server(json!({"response": "", "toolCalls": [{"name": "t", "params": params}]})).await.unwrap();
+    assert_eq!((trace.tool_calls[0].raw_params.as_deref(), trace.tool_calls[0].params.len()), (Some(raw), 0));
 }
 
 #[rstest]

@@ -1,6 +1,6 @@
 //! HTTP requests that are sent.
 
-use karat_agents::expand_variables;
+use karat_agents::HttpAgent;
 use karat_core::assertion::Mode;
 use karat_core::port::Agent;
 use karat_http::Url;
@@ -146,12 +146,11 @@ async fn headers_are_sent_with_expanded_variables() {
         "EMPTY" => Some(String::new()),
         _ => None,
     };
-    let headers: Vec<(String, String)> =
-        [("Authorization", "Bearer ${TOKEN}"), ("X-Two", "${TOKEN}-${EMPTY}${TOKEN}"), ("X-Plain", "$5 ${} ${a b}")]
-            .map(|(name, value)| (name.to_owned(), expand_variables(value, &lookup).unwrap().text))
-            .to_vec();
+    let settings = json!({"headers": {
+        "Authorization": "Bearer ${TOKEN}", "X-Two": "${TOKEN}-${EMPTY}${TOKEN}", "X-Plain": "$5 ${} ${a b}",
+    }});
     let server = server();
-    let agent = karat_agents::HttpAgent::new(&server.endpoint(), &headers, config(&json!({}))).unwrap();
+    let agent = HttpAgent::new(&server.endpoint(), config(&settings), &lookup).unwrap();
     for _ in 0..2 {
         ask(&agent, "hi").await.unwrap();
     }

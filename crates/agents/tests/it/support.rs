@@ -44,11 +44,9 @@ pub(crate) fn config(value: &Value) -> HttpConfig {
     config.unwrap()
 }
 
-/// Creates an agent for a URL without expanding variables in headers.
+/// Creates an agent for a URL; there are no environment variables.
 pub(crate) fn agent_at(url: &str, value: &Value) -> HttpAgent {
-    let config = config(value);
-    let headers: Vec<(String, String)> = config.headers.clone().into_iter().collect();
-    HttpAgent::new(url, &headers, config).unwrap()
+    HttpAgent::new(url, config(value), &|_| None).unwrap()
 }
 
 pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {

@@ -1,4 +1,4 @@
-//! The Agent2Agent protocol: messages, tasks and the events of a stream, with or without the JSON-RPC envelope.
+//! The A2A (agent to agent) protocol: messages, tasks and the events of a stream, with or without the JSON-RPC envelope.
 
 use std::collections::HashMap;
 
@@ -41,11 +41,10 @@ fn classify(map: &Map<String, Value>) -> Option<Object<'_>> {
         Some("message") => Some(Object::Message(map)),
         Some("status-update") => Some(Object::Status(map)),
         Some("artifact-update") => Some(Object::Artifact(map)),
-        Some(_) => None,
         // The reply to a request for a task is the task itself.
         None if inner("status").is_some_and(|status| status.contains_key("state")) => Some(Object::Task(map)),
         None if map.contains_key("messageId") && map.contains_key("parts") => Some(Object::Message(map)),
-        None => None,
+        _ => None,
     }
 }
 
@@ -75,6 +74,8 @@ struct Task {
     artifact_ids: HashMap<String, usize>,
     /// The message of the latest status.
     status_text: String,
+    /// The text that was told last while the task ran.
+    progress_text: String,
     /// Messages apart from a task.
     message_text: String,
     /// The agent's messages in the history after the last one of the user.
@@ -82,6 +83,8 @@ struct Task {
     state: Option<String>,
     status: Option<Value>,
     id: Option<String>,
+    /// Google's agents, which report their calls as data.
+    is_adk: bool,
 }
 
 impl Task {
@@ -91,7 +94,7 @@ impl Task {
                 self.note_ids(message, turn);
                 let text = parts_text(message, turn);
                 push_paragraph(&mut self.message_text, &text);
-                self.note_text(&text, turn);
+                note_text(&text, turn);
             }
             Some(Object::Task(task)) => {
                 self.note_ids(task, turn);
@@ -115,16 +118,12 @@ impl Task {
     }
 
     fn note_ids(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+        let metadata = object.get("metadata").and_then(Value::as_object);
+        self.is_adk |= metadata.is_some_and(|metadata| metadata.keys().any(|key| key.starts_with("adk_")));
         turn.set_conversation_id(first_text(object, &["contextId", "context_id"]));
         let is_task = object.contains_key("status") && !object.contains_key("taskId");
         if let Some(id) = first_text(object, if is_task { &["id"] } else { &["taskId", "task_id"] }) {
             self.id = Some(id.to_owned());
-        }
-    }
-
-    fn note_text(&self, text: &str, turn: &mut Turn) {
-        if !text.is_empty() {
-            turn.note_text();
         }
     }
 
@@ -148,12 +147,15 @@ impl Task {
         }
         let message = status.get("message").and_then(Value::as_object);
         self.status_text = message.map(|message| parts_text(message, turn)).unwrap_or_default();
+        if self.state.as_deref() == Some("working") && !self.status_text.is_empty() {
+            self.progress_text.clone_from(&self.status_text);
+        }
     }
 
     fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
         let Some(artifact) = artifact else { return };
         let text = parts_text(artifact, turn);
-        self.note_text(&text, turn);
+        note_text(&text, turn);
         let id = first_text(artifact, &["artifactId", "artifact_id"]).unwrap_or_default();
         match self.artifact_ids.get(id).copied() {
             Some(index) if appends => self.artifacts[index].push_str(&text),
@@ -172,7 +174,8 @@ impl Task {
             state => !matches!(state, "submitted" | "working" | "unknown" | "unspecified"),
         };
         let artifacts = self.artifacts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join("\n");
-        let is_progress = matches!(state.as_str(), "submitted" | "working");
+        let is_answer = matches!(state.as_str(), "" | "completed" | "input-required" | "auth-required");
+        let is_asked_in_data = turn.approval.is_some();
         match state.as_str() {
             "input-required" | "auth-required" => {
                 let question =
@@ -193,16 +196,24 @@ impl Task {
         if !state.is_empty() {
             turn.set_stop_reason(Some(&state));
         }
-        let status_text = if is_progress { "" } else { &self.status_text };
-        let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text];
-        if turn.approval.is_none()
-            && let Some(text) = texts.into_iter().find(|text| !text.is_empty())
-        {
+        let status_text = if is_answer { &self.status_text } else { "" };
+        // Google's agents tell their answer while they work, and repeat it only at the end.
+        let progress_text = if self.is_adk && is_answer { &self.progress_text } else { "" };
+        let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text, progress_text];
+        // A question is not an answer, but an agent that asks for approval in data may answer next to it.
+        let has_answer = is_answer && (turn.approval.is_none() || is_asked_in_data);
+        if has_answer && let Some(text) = texts.into_iter().find(|text| !text.is_empty()) {
             let first_text = turn.first_text_event;
             turn.add_text(text);
             turn.first_text_event = first_text.or(turn.first_text_event);
         }
-        turn.calls_unreported = true;
+        turn.calls_unreported = !self.is_adk;
+    }
+}
+
+fn note_text(text: &str, turn: &mut Turn) {
+    if !text.is_empty() {
+        turn.note_text();
     }
 }
 
@@ -231,7 +242,8 @@ fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
             continue;
         }
         match part.get("text").and_then(Value::as_str) {
-            Some(part) => push_paragraph(&mut text, part),
+            // A text that was streamed keeps its pieces.
+            Some(part) => text.push_str(part),
             None => push_data(part, turn),
         }
     }
@@ -244,17 +256,15 @@ fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
     let id = first_text(data, &["id"]);
     let name = first_text(data, &["name"]);
     match part.get("metadata").and_then(|metadata| metadata.get("adk_type")?.as_str()) {
-        Some("function_call") => {
-            // Events and the history repeat each other.
-            if id.is_none_or(|id| turn.find_call(id).is_none()) {
-                let call = turn.new_call(id, name.unwrap_or_default());
-                turn.set_arguments(call, data.get("args").unwrap_or(&Value::Null));
-            }
+        Some("function_call") if name.is_some_and(super::adk::is_request) => super::adk::push_call(data, turn),
+        Some("function_response") if name.is_some_and(super::adk::is_request) => {}
+        // Events and the history repeat each other.
+        Some("function_call") if id.is_none_or(|id| turn.find_call(id).is_none()) => {
+            let call = turn.new_call(id, name.unwrap_or_default());
+            turn.set_arguments(call, data.get("args").unwrap_or(&Value::Null));
         }
-        Some("function_response") => {
-            if id.is_none_or(|id| !turn.is_answered(id)) {
-                super::adk::push_response(id, name, data.get("response").unwrap_or(&Value::Null), turn);
-            }
+        Some("function_response") if id.is_none_or(|id| !turn.is_answered(id)) => {
+            super::adk::push_response(id, name, data.get("response").unwrap_or(&Value::Null), turn);
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::turn::{Outcome, Turn};
 use super::{Approval, error_text, usage};
-use crate::lenient::{first, first_text};
+use crate::lenient::{first, first_text, is_blank};
 
 /// The call by which the kit asks a person.
 const CONFIRMATION: &str = "adk_request_confirmation";
@@ -26,8 +26,8 @@ pub(super) fn read_events(events: &[Value], turn: &mut Turn) {
         let Some(event) = event.as_object() else { continue };
         push_event(event, &mut partial, turn);
     }
-    // The last event of a streamed text repeats the partial ones.
-    turn.is_complete = partial.is_empty();
+    // The last event of a streamed text repeats the partial ones, and calls have results unless they run for long.
+    turn.is_complete = partial.is_empty() && (turn.approval.is_some() || !events.last().is_some_and(is_open_call));
     turn.add_text(&partial);
 }
 
@@ -62,11 +62,26 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
     for part in parts.iter().filter_map(Value::as_object) {
         push_part(part, first_text(event, &["author"]) == Some("user"), turn);
     }
+    let actions = event.get("actions").and_then(Value::as_object);
+    let waiting =
+        actions.and_then(|actions| first(actions, &["requestedToolConfirmations", "requested_tool_confirmations"]));
+    for id in waiting.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+        turn.forget_success(id);
+    }
     if let Some(usage) = usage::read(first(event, &["usageMetadata", "usage_metadata"])) {
         turn.add_usage(&usage);
     }
     turn.set_model(first_text(event, &["modelVersion", "model_version"]));
     turn.set_stop_reason(first_text(event, &["finishReason", "finish_reason"]));
+}
+
+/// Whether an event has only calls whose results the kit waits for.
+fn is_open_call(event: &Value) -> bool {
+    let Some(event) = event.as_object() else { return false };
+    let waits = first(event, &["longRunningToolIds", "long_running_tool_ids"]).is_some_and(|ids| !is_blank(ids));
+    let parts = event.get("content").and_then(|content| content.get("parts")?.as_array()).into_iter().flatten();
+    let mut parts = parts.filter_map(Value::as_object);
+    !waits && parts.any(|part| first(part, &["functionCall", "function_call"]).is_some())
 }
 
 fn is_thought(part: &Value) -> bool {
@@ -93,7 +108,7 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     }
     if let Some(function) = object(&["functionResponse", "function_response"]) {
         let name = first_text(function, &["name"]);
-        if !matches!(name, Some(CONFIRMATION | CREDENTIAL)) {
+        if !name.is_some_and(is_request) {
             push_response(first_text(function, &["id"]), name, function.get("response").unwrap_or(&Value::Null), turn);
         }
     }
@@ -108,11 +123,16 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     }
 }
 
-fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
+/// Whether a call is a question to a person, not a tool of the agent.
+pub(super) fn is_request(name: &str) -> bool {
+    matches!(name, CONFIRMATION | CREDENTIAL)
+}
+
+pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     let name = first_text(function, &["name"]).unwrap_or_default();
     let id = first_text(function, &["id"]);
     let arguments = function.get("args").unwrap_or(&Value::Null);
-    if !matches!(name, CONFIRMATION | CREDENTIAL) {
+    if !is_request(name) {
         let call = turn.new_call(id, name);
         turn.set_arguments(call, arguments);
         return;
@@ -131,12 +151,11 @@ fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     });
 }
 
-/// Ends a call. A response whose only member is `error` is a failure; nothing else tells.
+/// Ends a call. The key `error` of a response is documented as the mark of a failure.
 pub(super) fn push_response(id: Option<&str>, name: Option<&str>, response: &Value, turn: &mut Turn) {
-    let error = response.as_object().filter(|map| map.len() == 1).and_then(|map| map.get("error"));
-    let outcome = match error.filter(|error| !error.is_null()) {
+    let outcome = match response.get("error").filter(|error| !error.is_null()) {
         Some(error) => Outcome { result: Some(response.clone()), ..Outcome::failed(error) },
-        None => Outcome::untold(response),
+        None => Outcome::told(response, false),
     };
     turn.finish_call(id, name, outcome);
 }

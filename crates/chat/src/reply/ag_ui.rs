@@ -10,7 +10,10 @@ use crate::lenient::{first_text, text_of, unpack_owned};
 
 /// Reads the events of a run.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
-    let mut stream = Stream::default();
+    // TanStack AI marks failed results, AG-UI only messages.
+    let tells_failures =
+        events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
+    let mut stream = Stream { tells_failures, ..Stream::default() };
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         if let Some(event) = event.as_object() {
@@ -26,6 +29,7 @@ struct Stream<'v> {
     /// Messages that are not the agent's.
     others: HashSet<&'v str>,
     last_call: Option<CallIndex>,
+    tells_failures: bool,
     /// Calls whose message is known, so that parallel calls stay in one step.
     parents: HashSet<&'v str>,
 }
@@ -34,7 +38,12 @@ impl<'v> Stream<'v> {
     fn push(&mut self, event: &'v Map<String, Value>, turn: &mut Turn) {
         let text = |name: &str| event.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let delta = text("delta").unwrap_or_default();
-        match text("type").unwrap_or_default() {
+        let kind = text("type").unwrap_or_default();
+        // TanStack AI ends a run for each call of the model.
+        if kind.starts_with("TEXT_MESSAGE_") || kind.starts_with("TOOL_CALL_") {
+            turn.is_complete = false;
+        }
+        match kind {
             "RUN_STARTED" => {
                 turn.set_conversation_id(text("threadId").or(text("thread_id")));
                 turn.is_complete = false;
@@ -46,8 +55,11 @@ impl<'v> Stream<'v> {
                 turn.add_reasoning(delta);
             }
             "TOOL_CALL_START" | "TOOL_CALL_CHUNK" | "TOOL_CALL_ARGS" => self.push_call(event, delta, turn),
-            "TOOL_CALL_RESULT" => push_result(event, turn),
-            "MESSAGES_SNAPSHOT" => push_snapshot(event.get("messages"), turn),
+            "TOOL_CALL_RESULT" => push_result(event, self.tells_failures, turn),
+            "MESSAGES_SNAPSHOT" => {
+                push_snapshot(event.get("messages"), turn);
+                self.last_call = None;
+            }
             "CUSTOM" if matches!(text("name"), Some("on_interrupt" | "OnInterrupt")) => {
                 let value = event.get("value").map(unpack_owned).unwrap_or_default();
                 super::langgraph::ask(None, &value, &Value::Object(event.clone()), turn);
@@ -95,18 +107,17 @@ impl<'v> Stream<'v> {
     }
 }
 
-fn push_result(event: &Map<String, Value>, turn: &mut Turn) {
+fn push_result(event: &Map<String, Value>, tells_failures: bool, turn: &mut Turn) {
     let content = event.get("content").map(|content| match content {
         Value::Array(_) => Value::String(crate::messages::result_text(content)),
         other => other.clone(),
     });
     let content = content.unwrap_or_default();
-    // The protocol has no flag here, but a framework may have one.
     let state = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("state")?.as_str());
     let outcome = match (event.get("error").filter(|error| !error.is_null()), state) {
         (Some(error), _) => Outcome::failed(error),
-        (None, Some(state)) => Outcome::told(&content, state == "output-error"),
-        (None, None) => Outcome::untold(&content),
+        (None, state) if tells_failures => Outcome::told(&content, state == Some("output-error")),
+        (None, _) => Outcome::untold(&content),
     };
     turn.finish_call(first_text(event, &["toolCallId", "tool_call_id"]), None, outcome);
 }
@@ -122,9 +133,10 @@ fn push_snapshot(messages: Option<&Value>, turn: &mut Turn) {
 }
 
 fn finish(event: &Map<String, Value>, turn: &mut Turn) {
-    turn.is_complete = true;
-    add_usage(event.get("usage"), turn);
     let outcome = event.get("outcome");
+    let reason = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("finishReason")?.as_str());
+    turn.is_complete = reason != Some("tool_calls") || outcome.is_some();
+    add_usage(event.get("usage"), turn);
     let kind = outcome.and_then(|outcome| outcome.get("type").unwrap_or(outcome).as_str());
     turn.set_stop_reason(kind);
     let interrupts = outcome.and_then(|outcome| outcome.get("interrupts")?.as_array());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{AfterResult, CallIndex, Outcome, Turn};
 use super::{error_text, usage};
 use crate::lenient::first_text;
 use crate::messages::result_text;
@@ -15,9 +15,21 @@ pub(super) fn read_message(message: &Map<String, Value>, turn: &mut Turn) {
     turn.set_model(first_text(message, &["model"]));
     turn.set_stop_reason(first_text(message, &["stop_reason"]));
     turn.usage = usage::read(message.get("usage"));
+    turn.after_result = AfterResult::SameStep;
     turn.start_step();
+    let mut after_call = false;
     for block in message.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+        separate(block, &mut after_call, turn);
         push_block(block, turn);
+    }
+}
+
+/// Separates a text from one before a call. Texts in succession are pieces of one, split by citations.
+fn separate(block: &Map<String, Value>, after_call: &mut bool, turn: &mut Turn) {
+    match first_text(block, &["type"]) {
+        Some("text") if std::mem::take(after_call) => turn.end_line(),
+        Some("text" | "thinking") => {}
+        _ => *after_call = true,
     }
 }
 
@@ -45,9 +57,11 @@ fn push_result(block: &Map<String, Value>, turn: &mut Turn) {
     let own_error = content.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_error"));
     let failed = own_error || block.get("is_error").and_then(Value::as_bool) == Some(true);
     let outcome = if own_error {
-        Outcome::failed(content.get("error_code").unwrap_or(content))
-    } else {
+        Outcome { result: Some(content.clone()), ..Outcome::failed(content.get("error_code").unwrap_or(content)) }
+    } else if first_text(block, &["type"]).is_some_and(|kind| matches!(kind, "tool_result" | "mcp_tool_result")) {
         Outcome::told(&Value::String(result_text(content)), failed)
+    } else {
+        Outcome::told(content, failed)
     };
     turn.finish_call(first_text(block, &["tool_use_id"]), None, outcome);
 }
@@ -56,6 +70,8 @@ fn push_result(block: &Map<String, Value>, turn: &mut Turn) {
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     let mut calls: HashMap<u64, CallIndex> = HashMap::new();
     let mut usage_so_far = Map::new();
+    let mut after_call = false;
+    turn.after_result = AfterResult::SameStep;
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         let Some(event) = event.as_object() else { continue };
@@ -64,6 +80,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
             "message_start" => {
                 add_usage(&mut usage_so_far, turn);
                 calls.clear();
+                after_call = false;
                 turn.start_step();
                 turn.is_complete = false;
                 if let Some(message) = event.get("message").and_then(Value::as_object) {
@@ -72,10 +89,11 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
                 }
             }
             "content_block_start" => {
-                if let Some(block) = event.get("content_block").and_then(Value::as_object)
-                    && let Some(call) = push_block(block, turn)
-                {
-                    calls.insert(block_index, call);
+                if let Some(block) = event.get("content_block").and_then(Value::as_object) {
+                    separate(block, &mut after_call, turn);
+                    if let Some(call) = push_block(block, turn) {
+                        calls.insert(block_index, call);
+                    }
                 }
             }
             "content_block_delta" => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{a2a, adk, ai_sdk, dify, event_parts, langgraph, mastra, rasa};
+use super::{a2a, adk, ai_sdk, dify, event_parts, flowise, langgraph, mastra, rasa};
 use crate::lenient::first_text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub(super) enum Protocol {
     A2a,
     Mastra,
     Dify,
+    Flowise,
     N8n,
     N8nStream,
     Rasa,
@@ -42,6 +43,7 @@ impl Protocol {
             Self::A2a => "a2a",
             Self::Mastra => "mastra",
             Self::Dify => "dify",
+            Self::Flowise => "flowise",
             Self::N8n | Self::N8nStream => "n8n",
             Self::Rasa | Self::RasaTracker => "rasa",
             Self::Messages => "messages",
@@ -76,6 +78,8 @@ fn detect_object(map: &Map<String, Value>) -> Option<Protocol> {
         Protocol::Mastra
     } else if dify::is_known(map) {
         Protocol::Dify
+    } else if flowise::is_reply(map) {
+        Protocol::Flowise
     } else if is_list("events") && map.contains_key("sender_id") {
         Protocol::RasaTracker
     } else if is_list("events") && detect(&map["events"]) == Some(Protocol::Adk) {
@@ -104,12 +108,13 @@ fn is_state(map: &Map<String, Value>) -> bool {
         || messages.is_some_and(|messages| values.is_some() || messages.iter().any(is_framework_message))
 }
 
-/// Whether an object is the last item of an n8n workflow: LangServe adds metadata, and its output may be anything.
+/// Whether an object is the last item of an n8n workflow: `LangServe` adds metadata, and its output may be anything.
 fn is_n8n(map: &Map<String, Value>) -> bool {
     map.get("output").is_some_and(Value::is_string)
         && !map.contains_key("metadata")
         && !map.contains_key("intermediate_steps")
         || map.contains_key("intermediateSteps")
+        || map.len() == 1 && map.get("text").is_some_and(Value::is_string)
 }
 
 /// Recognises one item of a list: an event, a message, or an item of a workflow.
@@ -118,6 +123,7 @@ fn detect_item(item: &Value) -> Option<Protocol> {
     match name {
         Some(name) if langgraph::is_mode(name) => return Some(Protocol::LangGraph),
         Some("data") => return Some(Protocol::LangServe),
+        Some(name) if flowise::is_event(name, data) => return Some(Protocol::Flowise),
         _ => {}
     }
     let Value::Object(map) = data else {
@@ -146,7 +152,7 @@ fn detect_item(item: &Value) -> Option<Protocol> {
         Protocol::LangGraph
     } else if is_n8n(map.get("json").and_then(Value::as_object).unwrap_or(map)) {
         Protocol::N8n
-    } else if crate::message::is_message(map, "user") {
+    } else if crate::message::is_message(map, "user") || map.contains_key("lc") && map.contains_key("kwargs") {
         Protocol::Messages
     } else {
         return None;

@@ -1,4 +1,4 @@
-//! Replies with pairs of an action and an observation: LangServe's agent executors and n8n's agents.
+//! Replies with pairs of an action and an observation: `LangServe`'s agent executors and n8n's agents.
 
 use serde_json::{Map, Value};
 
@@ -9,22 +9,26 @@ use crate::lenient::{first, first_text};
 /// The names of the list.
 const STEPS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
 
-/// Reads a reply of LangServe's `/invoke`.
+/// Reads a reply of `LangServe`'s `/invoke`.
 pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
     match reply.get("output") {
-        Some(output) => push_output(output, turn),
+        Some(output) => push_output(output, 1, turn),
         None => turn.calls_unreported = true,
     }
 }
 
-fn push_output(output: &Value, turn: &mut Turn) {
+fn push_output(output: &Value, depth: usize, turn: &mut Turn) {
     match output {
         Value::String(text) => {
             turn.calls_unreported = true;
             turn.add_text(text);
         }
-        Value::Array(messages) => message_list::read(messages, turn),
+        Value::Array(items) if items.iter().any(|item| item.as_object().is_some_and(is_message)) => {
+            message_list::read(items, turn);
+        }
+        // Outputs of a batch.
+        Value::Array(items) if depth > 0 => items.iter().for_each(|item| push_output(item, depth - 1, turn)),
         Value::Object(map) if is_message(map) => message_list::push(output, turn),
         Value::Object(map) => {
             if let Some(Value::Array(messages)) = map.get("messages").filter(|_| !map.contains_key("output")) {
@@ -79,7 +83,7 @@ fn push_observation(action: &Map<String, Value>, observation: &Value, turn: &mut
     turn.finish_call(id, name, Outcome::untold(observation));
 }
 
-/// Reads the chunks of LangServe's `/stream`.
+/// Reads the chunks of `LangServe`'s `/stream`.
 pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
     let mut is_told = false;
     let mut messages: Vec<Value> = Vec::new();
@@ -100,7 +104,10 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
                         push_observation(action, observation, turn);
                     }
                 }
-                is_told |= chunk.contains_key("actions") || chunk.contains_key("steps") || is_message(chunk);
+                is_told |= chunk.contains_key("actions")
+                    || chunk.contains_key("steps")
+                    || first(chunk, &STEPS).is_some()
+                    || is_message(chunk);
                 if is_message(chunk) {
                     turn.note_text();
                     messages.push(serde_json::json!([chunk]));

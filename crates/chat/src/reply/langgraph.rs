@@ -1,4 +1,4 @@
-//! LangGraph's server: the state after a run, and the stream modes `values`, `updates`, `messages` and
+//! `LangGraph`'s server: the state after a run, and the stream modes `values`, `updates`, `messages` and
 //! `messages-tuple`.
 
 use std::collections::HashMap;
@@ -189,16 +189,15 @@ impl<'v> Stream<'v> {
                     turn.note_text();
                 }
                 let id = message.get("id").and_then(Value::as_str);
-                match id.and_then(|id| self.update_ids.get(id)) {
-                    // A node may replace an earlier message.
-                    Some(index) => self.updates[*index] = message.clone(),
-                    None => {
-                        if let Some(id) = id {
-                            self.update_ids.insert(id.to_owned(), self.updates.len());
-                        }
-                        self.updates.push(message.clone());
-                    }
+                // A node may replace an earlier message.
+                if let Some(index) = id.and_then(|id| self.update_ids.get(id)) {
+                    self.updates[*index] = message.clone();
+                    continue;
                 }
+                if let Some(id) = id {
+                    self.update_ids.insert(id.to_owned(), self.updates.len());
+                }
+                self.updates.push(message.clone());
             }
         }
     }
@@ -219,13 +218,13 @@ impl<'v> Stream<'v> {
             }
             None => {
                 self.message_ids.insert(id.to_owned(), self.messages.len());
-                let mut streamed = StreamedMessage::default();
                 if is_chunk {
+                    let mut streamed = StreamedMessage::default();
                     streamed.add(map);
+                    self.messages.push(streamed);
                 } else {
-                    streamed.message = map.clone();
+                    self.messages.push(StreamedMessage { message: map.clone(), ..StreamedMessage::default() });
                 }
-                self.messages.push(streamed);
             }
         }
     }
@@ -237,7 +236,20 @@ fn is_answer(message: &Value) -> bool {
 }
 
 fn has_text(message: &Value) -> bool {
-    message.get("content").is_some_and(|content| !crate::collect_text(content).is_empty())
+    message.get("content").is_some_and(|content| !text_of_content(content).is_empty())
+}
+
+/// Joins the text of a content: a text, or parts of which some are text.
+fn text_of_content(content: &Value) -> String {
+    let is_text = |part: &&Value| part.get("type").is_none_or(|kind| kind == "text");
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let parts = parts.iter().filter(is_text);
+            parts.filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str())).collect()
+        }
+        _ => String::new(),
+    }
 }
 
 /// Adds the metadata of a chunk: counts are summed, as `LangChain` does.
@@ -274,7 +286,7 @@ impl StreamedMessage {
             self.message.insert("type".to_owned(), Value::String("ai".to_owned()));
         }
         if let Some(content) = chunk.get("content") {
-            self.text.push_str(&crate::collect_text(content));
+            self.text.push_str(&text_of_content(content));
         }
         for call in chunk.get("tool_call_chunks").and_then(Value::as_array).into_iter().flatten() {
             self.add_call(call);

@@ -1,5 +1,7 @@
 //! Mastra's `generate` and `stream`, and the results of the Vercel AI SDK's `generateText`, which are alike.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::turn::{Outcome, Turn};
@@ -21,9 +23,13 @@ pub(super) fn is_chunk(map: &Map<String, Value>) -> bool {
 /// Reads the result of `generate`.
 pub(super) fn read_result(result: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
+    let denied = denied_calls(result);
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for step in steps.iter().filter_map(Value::as_object) {
         push_step(step, turn);
+    }
+    for id in denied {
+        turn.finish_call(Some(id), None, Outcome::default());
     }
     // Calls that no step has, such as those that wait for an approval.
     push_calls(result, true, turn);
@@ -41,6 +47,18 @@ pub(super) fn read_result(result: &Map<String, Value>, turn: &mut Turn) {
     if let Some(request) = suspended {
         ask(first_text(result, &["runId"]), request, turn);
     }
+}
+
+/// Returns the ids of calls that a person denied. Only the messages that the product stores tell them from others.
+fn denied_calls(result: &Map<String, Value>) -> HashSet<&str> {
+    let steps = result.get("steps").and_then(Value::as_array).into_iter().flatten();
+    let stored = steps.filter_map(|step| step.get("response")?.get("dbMessages")?.as_array()).flatten();
+    let parts = stored.filter_map(|message| message.get("content")?.get("parts")?.as_array()).flatten();
+    let calls = parts.filter_map(|part| part.get("toolInvocation"));
+    calls
+        .filter(|call| call.get("state").is_some_and(|state| state == "output-denied"))
+        .filter_map(|call| call.get("toolCallId")?.as_str())
+        .collect()
 }
 
 /// Waits for the approval of a call; the id is that of the run to go on with.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::turn::{Outcome, Turn};
 use super::{ai_sdk, usage};
-use crate::lenient::{first, first_text};
+use crate::lenient::{first, first_text, truncate};
 use crate::messages::{ParsedMessages, read_pieces};
 
 /// Adds the messages after the last one of the user.
@@ -22,7 +22,10 @@ pub(super) fn push(value: &Value, turn: &mut Turn) {
     }
     let Some(parsed) = read_pieces(value, "assistant") else { return };
     let is_told = tells_failures(value);
-    let ParsedMessages { messages, mut reasoning, stop_reason, .. } = parsed;
+    let ParsedMessages { messages, mut reasoning, stop_reason, unread_calls, .. } = parsed;
+    if let Some(call) = unread_calls.first() {
+        turn.invalid = Some(format!("a call in the reply names no tool: {}", truncate(&call.to_string())));
+    }
     for message in messages {
         match message.role.as_str() {
             "user" => turn.discard_all(),

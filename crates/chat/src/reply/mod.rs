@@ -10,6 +10,7 @@ mod ai_sdk;
 mod anthropic;
 mod detect;
 mod dify;
+mod flowise;
 mod intermediate_steps;
 mod langgraph;
 mod mastra;
@@ -21,6 +22,7 @@ mod turn;
 mod usage;
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use karat_core::trace::{ToolCall, Usage};
 use serde_json::{Map, Value};
@@ -121,27 +123,35 @@ impl Reply {
     #[must_use]
     pub fn followed_by(self, later: Self) -> Self {
         let Self { mut steps, mut late_results, .. } = self;
-        let repeated = |call: &ReplyCall| {
-            call.id.is_some() && later.steps.iter().flat_map(|step| &step.calls).any(|other| other.id == call.id)
-        };
+        let later_ids: HashSet<&str> =
+            later.steps.iter().flat_map(|step| &step.calls).filter_map(|call| call.id.as_deref()).collect();
+        let repeated = |call: &ReplyCall| call.id.as_deref().is_some_and(|id| later_ids.contains(id));
+        // The usage of a state is that of all its messages.
+        let is_counted_again = matches!(later.protocol, "langgraph" | "messages")
+            && steps.iter().flat_map(|step| &step.calls).any(repeated);
         // A reply that repeats the whole turn also repeats the texts next to the calls.
         steps.retain(|step| step.calls.is_empty() || !step.calls.iter().all(repeated));
         for step in &mut steps {
             step.calls.retain(|call| !repeated(call));
         }
+        let mut by_id: HashMap<String, &mut ToolCall> = HashMap::new();
+        for call in steps.iter_mut().flat_map(|step| &mut step.calls) {
+            if let Some(id) = &call.id {
+                by_id.insert(id.clone(), &mut call.call);
+            }
+        }
         for late in later.late_results {
-            let mut calls = steps.iter_mut().rev().flat_map(|step| &mut step.calls);
-            match calls.find(|call| call.id.as_deref() == Some(late.call_id.as_str())) {
-                Some(found) => {
-                    found.call.result = late.result;
-                    found.call.success = late.success;
-                    found.call.error = late.error;
+            match by_id.get_mut(&late.call_id) {
+                Some(call) => {
+                    call.result = late.result;
+                    call.success = late.success;
+                    call.error = late.error;
                 }
                 None => late_results.push(late),
             }
         }
         steps.extend(later.steps);
-        let usage = match (self.usage, later.usage) {
+        let usage = match (self.usage.filter(|_| !is_counted_again), later.usage) {
             (Some(first), Some(second)) => {
                 let mut sum = Some(first);
                 turn::add_usage(&mut sum, &second);
@@ -175,7 +185,13 @@ pub fn read_reply(value: &Value) -> Result<Reply, ReplyError> {
         Value::Object(map) => read_object(protocol, map, value, &mut turn),
         _ => {}
     }
+    if let Some(invalid) = turn.invalid.take() {
+        return Err(ReplyError::Invalid(invalid));
+    }
     let reply = turn.into_reply(protocol.name());
+    if reply.is_complete && reply.calls().any(|call| call.name.is_empty()) {
+        return Err(ReplyError::Invalid("a call in the reply names no tool".to_owned()));
+    }
     let is_message_list = matches!(protocol, Protocol::Messages | Protocol::LangGraph | Protocol::UiMessages);
     if is_message_list && reply.is_complete && reply.is_empty() {
         return Err(ReplyError::Invalid("the reply has no message of the agent after the user's last one".to_owned()));
@@ -190,7 +206,7 @@ impl Reply {
 }
 
 fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
-    let is_named = matches!(protocol, Protocol::LangGraph | Protocol::LangServe);
+    let is_named = matches!(protocol, Protocol::LangGraph | Protocol::LangServe | Protocol::Flowise);
     let has_names = !is_named && items.iter().any(|item| event_parts(item).0.is_some());
     let items = if has_names {
         Cow::Owned(items.iter().map(|item| event_parts(item).1.clone()).collect())
@@ -209,6 +225,7 @@ fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
         Protocol::A2a => a2a::read(&items, true, turn),
         Protocol::Mastra => mastra::read_stream(&items, turn),
         Protocol::Dify => dify::read_stream(&items, turn),
+        Protocol::Flowise => flowise::read_stream(&items, turn),
         Protocol::N8n => intermediate_steps::read_n8n(&items, turn),
         Protocol::N8nStream => intermediate_steps::read_n8n_stream(&items, turn),
         Protocol::Rasa => rasa::read_bubbles(&items, turn),
@@ -230,6 +247,7 @@ fn read_object(protocol: Protocol, map: &Map<String, Value>, value: &Value, turn
         Protocol::LangServe => intermediate_steps::read_langserve(map, turn),
         Protocol::A2a => a2a::read(std::slice::from_ref(value), false, turn),
         Protocol::Mastra if !mastra::is_chunk(map) => mastra::read_result(map, turn),
+        Protocol::Flowise if flowise::is_reply(map) => flowise::read_reply(map, turn),
         Protocol::Dify if !detect::is_dify_event(map) => dify::read_reply(map, turn),
         Protocol::Adk if map.contains_key("events") => {
             adk::read_events(map.get("events").and_then(Value::as_array).map_or(&[], Vec::as_slice), turn);
@@ -269,20 +287,27 @@ fn own_error(value: &Value) -> Option<String> {
     map.get("message").and_then(Value::as_str).filter(|_| is_only_message).map(str::to_owned)
 }
 
-/// Returns the text of an error: a text, or an object or list with one.
+/// Returns the text of an error: a text, or an object with one. Of a list of problems, all are named.
 fn error_text(error: &Value) -> Option<String> {
-    fn find(error: &Value, depth: usize) -> Option<&str> {
+    const KEYS: [&str; 8] = ["message", "errorText", "errorMessage", "msg", "detail", "error", "cause", "description"];
+    const MAX_DEPTH: usize = 4;
+    fn find(error: &Value, depth: usize) -> Option<String> {
         match error {
-            Value::String(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
-            Value::Object(map) if depth > 0 => ["message", "errorText", "msg", "detail", "error", "description"]
-                .iter()
-                .find_map(|name| find(map.get(*name)?, depth - 1)),
-            Value::Array(items) if depth > 0 => items.iter().find_map(|item| find(item, depth - 1)),
+            Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+            Value::Object(map) if depth > 0 => {
+                let text = KEYS.iter().find_map(|name| find(map.get(*name)?, depth - 1))?;
+                // Validation says where the problem is.
+                let place = map.get("loc").or_else(|| map.get("path")).and_then(|path| path.as_array()?.last());
+                Some(place.map_or_else(|| text.clone(), |place| format!("{}: {text}", crate::lenient::text_of(place))))
+            }
+            Value::Array(items) if depth > 0 => {
+                let texts: Vec<String> = items.iter().filter_map(|item| find(item, depth - 1)).collect();
+                (!texts.is_empty()).then(|| texts.join("; "))
+            }
             _ => None,
         }
     }
-    const MAX_DEPTH: usize = 4;
-    find(error, MAX_DEPTH).map(str::to_owned)
+    find(error, MAX_DEPTH)
 }
 
 /// Splits an event into its name and data.

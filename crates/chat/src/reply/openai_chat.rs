@@ -118,7 +118,7 @@ impl Stream {
     }
 
     fn push_call(&mut self, call: &Map<String, Value>, turn: &mut Turn) {
-        let function = call.get("function").and_then(Value::as_object).unwrap_or(call);
+        let function = call.get("function").or_else(|| call.get("custom")).and_then(Value::as_object).unwrap_or(call);
         let id = first_text(call, &["id"]);
         // Without an index, an id begins a call and anything else continues it.
         let next = u64::try_from(self.calls.len()).unwrap_or(u64::MAX);
@@ -139,19 +139,14 @@ impl Stream {
         });
         let call = match known {
             Some(call) => {
-                if let (Some(id), None) = (id, turn.call_id(call)) {
-                    turn.set_call_id(call, id);
-                }
-                if !turn.has_call_name(call) && !name.is_empty() {
-                    turn.set_call_name(call, name);
-                }
+                turn.complete_call(call, id, name);
                 call
             }
             None => turn.new_call(id, name),
         };
         self.calls.insert(index, call);
         self.last_index = Some(index);
-        match function.get("arguments") {
+        match function.get("arguments").or_else(|| function.get("input")) {
             Some(Value::String(piece)) => turn.add_arguments(call, piece),
             Some(whole @ Value::Object(_)) => turn.set_arguments(call, whole),
             _ => {}

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{AfterResult, CallIndex, Outcome, Turn};
 use super::{Approval, error_text, usage};
 use crate::lenient::{first, first_text, is_blank};
 
 /// Reads a response object.
 pub(super) fn read_response(response: &Map<String, Value>, turn: &mut Turn) {
     read_header(response, turn);
+    turn.after_result = AfterResult::SameStep;
     for item in response.get("output").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
         push_item(item, turn);
     }
@@ -43,6 +44,7 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
             if first_text(item, &["role"]).is_some_and(|role| role != "assistant") {
                 return;
             }
+            turn.end_line();
             for part in item.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
             {
                 turn.add_text(first_text(part, &["text", "refusal"]).unwrap_or_default());
@@ -88,16 +90,11 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
 fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
     let Some(name) = kind.strip_suffix("_call") else { return };
     let call = push_call(item, name, turn);
-    let arguments = match first(item, &["action", "arguments"]) {
-        Some(action) => action.clone(),
-        None => {
-            let is_argument = |name: &str| matches!(name, "queries" | "code" | "container_id" | "prompt");
-            item.iter()
-                .filter(|(name, _)| is_argument(name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        }
+    let own_arguments = || {
+        let own = item.iter().filter(|(name, _)| matches!(name.as_str(), "queries" | "code" | "prompt"));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
+    let arguments = first(item, &["action", "arguments"]).cloned().unwrap_or_else(own_arguments);
     set_arguments(call, Some(&arguments), turn);
     let result = first(item, &["results", "outputs", "output"]);
     match first_text(item, &["status"]) {
@@ -111,7 +108,8 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
 }
 
 fn push_call(item: &Map<String, Value>, name: &str, turn: &mut Turn) -> CallIndex {
-    turn.call(first_text(item, &["call_id", "id"]), name)
+    // A call that was approved has a new id; the request for approval has the one by which it is known.
+    turn.call(first_text(item, &["approval_request_id", "call_id", "id"]), name)
 }
 
 fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut Turn) {
@@ -121,6 +119,7 @@ fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut Turn) {
 /// Reads a stream of events.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     let mut items: BTreeMap<u64, StreamedItem> = BTreeMap::new();
+    turn.after_result = AfterResult::SameStep;
     let mut last: Option<&Map<String, Value>> = None;
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{AfterResult, Outcome, Turn};
 use crate::lenient::first_text;
 
 /// Whether an object is a message to the user.
@@ -16,36 +16,52 @@ pub(super) fn read_bubbles(bubbles: &[Value], turn: &mut Turn) {
     turn.is_complete = true;
     turn.calls_unreported = true;
     for bubble in bubbles.iter().filter_map(Value::as_object) {
-        turn.add_paragraph(first_text(bubble, &["text"]).unwrap_or_default());
+        turn.add_text(first_text(bubble, &["text"]).unwrap_or_default());
+        turn.end_line();
         turn.set_conversation_id(first_text(bubble, &["recipient_id"]));
     }
 }
 
-/// Reads the conversation of a tracker. Custom actions count as calls, with the slots that they set as results.
+/// Reads the conversation of a tracker. Custom actions count as calls; their arguments are the slots that were set
+/// since the action before.
 pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
+    turn.after_result = AfterResult::SameStep;
     turn.set_conversation_id(first_text(tracker, &["sender_id"]));
+    let mut slots = Map::new();
     for event in tracker.get("events").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
-        match first_text(event, &["event"]).unwrap_or_default() {
-            // The first messages of a session are the channel's, such as `/session_start`.
-            "user" => turn.discard_all(),
-            "bot" => turn.add_paragraph(first_text(event, &["text"]).unwrap_or_default()),
-            "action" => {
-                let name = first_text(event, &["name"]).unwrap_or_default();
-                if is_custom_action(name) {
-                    turn.new_call(None, name);
-                }
+        let name = first_text(event, &["name"]).unwrap_or_default();
+        let kind = first_text(event, &["event"]).unwrap_or_default();
+        match kind {
+            "user" => {
+                turn.discard_all();
+                slots.clear();
             }
-            "action_execution_rejected" => {
-                let name = first_text(event, &["name"]).unwrap_or_default();
-                turn.finish_call(
-                    None,
-                    Some(name),
-                    Outcome::failed(&Value::String("the action was rejected".to_owned())),
-                );
+            "bot" => {
+                turn.add_text(first_text(event, &["text"]).unwrap_or_default());
+                turn.end_line();
+            }
+            "slot" => {
+                slots.insert(name.to_owned(), event.get("value").cloned().unwrap_or_default());
+            }
+            "action" | "action_execution_rejected" => {
+                let arguments = std::mem::take(&mut slots);
+                if is_custom_action(name) {
+                    let call = turn.new_call(None, name);
+                    turn.set_arguments(call, &Value::Object(arguments));
+                    turn.set_outcome(call, outcome(kind == "action"));
+                }
             }
             _ => {}
         }
+    }
+}
+
+fn outcome(succeeded: bool) -> Outcome {
+    if succeeded {
+        Outcome { success: Some(true), ..Outcome::default() }
+    } else {
+        Outcome { success: Some(false), error: Some("the action was rejected".to_owned()), result: None }
     }
 }
 

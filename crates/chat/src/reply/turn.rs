@@ -1,6 +1,6 @@
 //! Collects what an agent did in one turn, piece by piece.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use karat_core::trace::{ToolCall, Usage};
 use serde_json::{Map, Value};
@@ -20,9 +20,14 @@ pub(super) struct Turn {
     /// All calls before this one have a result.
     first_open: usize,
     starts_step: bool,
+    pub(super) after_result: AfterResult,
     event: Option<usize>,
     pub(super) first_text_event: Option<usize>,
-    pub(super) late_results: Vec<LateResult>,
+    late_results: Vec<LateResult>,
+    /// The ids of the late results.
+    late_ids: HashSet<String>,
+    /// What makes the reply invalid.
+    pub(super) invalid: Option<String>,
     pub(super) error: Option<String>,
     pub(super) approval: Option<Approval>,
     pub(super) conversation_id: Option<String>,
@@ -31,6 +36,16 @@ pub(super) struct Turn {
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
     pub(super) stop_reason: Option<String>,
+}
+
+/// Where text and calls belong that follow the result of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum AfterResult {
+    /// To the model's next message.
+    #[default]
+    NewStep,
+    /// To the same message: the server ran the tool while the model wrote it.
+    SameStep,
 }
 
 /// The place of a call in its turn.
@@ -42,6 +57,7 @@ struct OpenStep {
     text: String,
     reasoning: String,
     has_result: bool,
+    ends_line: bool,
 }
 
 #[derive(Debug)]
@@ -128,6 +144,7 @@ impl Turn {
         self.by_id.clear();
         self.open_by_name.clear();
         self.late_results.clear();
+        self.late_ids.clear();
         self.first_open = 0;
         self.usage = None;
         self.first_text_event = None;
@@ -169,19 +186,28 @@ impl Turn {
             return;
         }
         self.note_text();
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
+        self.end_answered_step();
+        let step = self.step();
+        if std::mem::take(&mut step.ends_line) {
+            step.text.push('\n');
         }
-        self.step().text.push_str(text);
+        step.text.push_str(text);
     }
 
-    /// Adds a text that is shown apart from the one before it.
-    pub(super) fn add_paragraph(&mut self, text: &str) {
-        let continues = !self.starts_step && self.steps.last().is_some_and(|step| !step.text.is_empty());
-        if continues && !text.is_empty() {
-            self.add_text("\n");
+    /// Lets the next text of the current step begin on a new line.
+    pub(super) fn end_line(&mut self) {
+        if !self.starts_step
+            && let Some(step) = self.steps.last_mut()
+        {
+            step.ends_line = !step.text.is_empty();
         }
-        self.add_text(text);
+    }
+
+    /// A model's message ends where the result of a call follows, unless a protocol has all in one message.
+    fn end_answered_step(&mut self) {
+        if self.after_result == AfterResult::NewStep && self.steps.last().is_some_and(|step| step.has_result) {
+            self.starts_step = true;
+        }
     }
 
     /// Replaces the text of the current step.
@@ -194,22 +220,17 @@ impl Turn {
         if text.is_empty() {
             return;
         }
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
-        }
+        self.end_answered_step();
         self.step().reasoning.push_str(text);
     }
 
     /// Adds a call, or returns the one with this id if it has no result yet.
     pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
         if let Some(index) = id.and_then(|id| self.by_id.get(id)).copied()
-            && let call = &mut self.calls[index.0]
+            && let Some(call) = self.calls.get_mut(index.0)
             && call.outcome.is_none()
         {
-            if call.name.is_empty() {
-                name.clone_into(&mut call.name);
-                self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
-            }
+            self.complete_call(index, id, name);
             return index;
         }
         self.new_call(id, name)
@@ -217,9 +238,7 @@ impl Turn {
 
     /// Adds a call even if there is one with this id: some models number the calls of each message from the start.
     pub(super) fn new_call(&mut self, id: Option<&str>, name: &str) -> CallIndex {
-        if self.steps.last().is_some_and(|step| step.has_result) {
-            self.starts_step = true;
-        }
+        self.end_answered_step();
         self.step();
         let step = self.steps.len() - 1;
         let index = CallIndex(self.calls.len());
@@ -242,33 +261,34 @@ impl Turn {
     }
 
     pub(super) fn call_id(&self, call: CallIndex) -> Option<&str> {
-        self.calls[call.0].id.as_deref()
+        self.calls.get(call.0)?.id.as_deref()
     }
 
-    pub(super) fn set_call_id(&mut self, call: CallIndex, id: &str) {
-        self.calls[call.0].id = Some(id.to_owned());
-        self.by_id.insert(id.to_owned(), call);
-    }
-
-    pub(super) fn set_call_name(&mut self, call: CallIndex, name: &str) {
-        name.clone_into(&mut self.calls[call.0].name);
-        self.open_by_name.entry(name.to_owned()).or_default().push_back(call);
-    }
-
-    pub(super) fn has_call_name(&self, call: CallIndex) -> bool {
-        !self.calls[call.0].name.is_empty()
+    /// Notes what a stream tells later than the beginning of a call.
+    pub(super) fn complete_call(&mut self, index: CallIndex, id: Option<&str>, name: &str) {
+        let Some(call) = self.calls.get_mut(index.0) else { return };
+        if let Some(id) = id.filter(|_| call.id.is_none()) {
+            call.id = Some(id.to_owned());
+            self.by_id.insert(id.to_owned(), index);
+        }
+        if call.name.is_empty() && !name.is_empty() {
+            name.clone_into(&mut call.name);
+            self.open_by_name.entry(name.to_owned()).or_default().push_back(index);
+        }
     }
 
     /// Adds a piece of the arguments' JSON text.
     pub(super) fn add_arguments(&mut self, call: CallIndex, piece: &str) {
-        match &mut self.calls[call.0].arguments {
+        let Some(call) = self.calls.get_mut(call.0) else { return };
+        match &mut call.arguments {
             Arguments::Text(text) => text.push_str(piece),
             whole @ Arguments::Value(_) => *whole = Arguments::Text(piece.to_owned()),
         }
     }
 
     pub(super) fn set_arguments(&mut self, call: CallIndex, arguments: &Value) {
-        self.calls[call.0].arguments = match arguments {
+        let Some(call) = self.calls.get_mut(call.0) else { return };
+        call.arguments = match arguments {
             Value::String(text) => Arguments::Text(text.clone()),
             other => Arguments::Value(other.clone()),
         };
@@ -277,26 +297,36 @@ impl Turn {
     /// Ends the call with this id. Without an id, ends the first call without a result that has the name, if any.
     pub(super) fn finish_call(&mut self, id: Option<&str>, name: Option<&str>, outcome: Outcome) {
         let index = match (id, name) {
-            (Some(id), _) => match self.by_id.get(id).copied() {
-                Some(index) => Some(index),
-                None => {
-                    let Outcome { result, success, error } = outcome;
-                    self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
-                    return;
-                }
-            },
+            (Some(id), _) => self.by_id.get(id).copied(),
             (None, Some(name)) => self.next_open_named(name),
             (None, None) => self.next_open(),
         };
         if let Some(index) = index {
             self.set_outcome(index, outcome);
+        } else if let Some(id) = id {
+            let Outcome { result, success, error } = outcome;
+            self.late_ids.insert(id.to_owned());
+            self.late_results.push(LateResult { call_id: id.to_owned(), result, success, error });
         }
     }
 
     pub(super) fn set_outcome(&mut self, index: CallIndex, outcome: Outcome) {
-        let call = &mut self.calls[index.0];
-        call.outcome = Some(outcome);
-        self.steps[call.step].has_result = true;
+        if let Some(call) = self.calls.get_mut(index.0) {
+            call.outcome = Some(outcome);
+            if let Some(step) = self.steps.get_mut(call.step) {
+                step.has_result = true;
+            }
+        }
+    }
+
+    /// Takes back how a call ended: its result only says that it waits.
+    pub(super) fn forget_success(&mut self, id: &str) {
+        if let Some(index) = self.by_id.get(id)
+            && let Some(outcome) = self.calls.get_mut(index.0).and_then(|call| call.outcome.as_mut())
+        {
+            outcome.success = None;
+            outcome.error = None;
+        }
     }
 
     fn next_open_named(&mut self, name: &str) -> Option<CallIndex> {
@@ -318,7 +348,7 @@ impl Turn {
 
     /// Returns name and arguments of a call as text, to ask about it.
     pub(super) fn describe_call(&self, id: &str) -> Option<String> {
-        let call = &self.calls[self.by_id.get(id)?.0];
+        let call = self.calls.get(self.by_id.get(id)?.0)?;
         let arguments = match &call.arguments {
             Arguments::Text(text) => text.clone(),
             Arguments::Value(value) => value.to_string(),
@@ -327,8 +357,8 @@ impl Turn {
     }
 
     pub(super) fn is_answered(&self, id: &str) -> bool {
-        self.by_id.get(id).is_some_and(|index| self.calls[index.0].outcome.is_some())
-            || self.late_results.iter().any(|late| late.call_id == id)
+        let call = self.by_id.get(id).and_then(|index| self.calls.get(index.0));
+        call.is_some_and(|call| call.outcome.is_some()) || self.late_ids.contains(id)
     }
 
     pub(super) fn add_usage(&mut self, more: &Usage) {
@@ -365,7 +395,7 @@ impl Turn {
 
     /// Takes the steps of another reading of the same turn in place of its own.
     pub(super) fn replace_steps(&mut self, other: Self) {
-        let Self { steps, calls, by_id, open_by_name, first_open, late_results, .. } = other;
+        let Self { steps, calls, by_id, open_by_name, first_open, late_results, late_ids, invalid, .. } = other;
         *self = Self {
             steps,
             calls,
@@ -373,12 +403,18 @@ impl Turn {
             open_by_name,
             first_open,
             late_results,
+            late_ids,
+            invalid,
             starts_step: true,
             ..std::mem::take(self)
         };
     }
 
-    pub(super) fn into_reply(self, protocol: &'static str) -> Reply {
+    pub(super) fn into_reply(mut self, protocol: &'static str) -> Reply {
+        // The result of a call that waits says only that.
+        if let Some(id) = self.approval.as_ref().and_then(|approval| approval.call_id.clone()) {
+            self.forget_success(&id);
+        }
         let mut steps: Vec<ReplyStep> = self
             .steps
             .into_iter()
@@ -389,7 +425,9 @@ impl Turn {
             })
             .collect();
         for call in self.calls {
-            steps[call.step].calls.push(call.into_reply_call());
+            if let Some(step) = steps.get_mut(call.step) {
+                step.calls.push(call.into_reply_call());
+            }
         }
         steps.retain(|step| *step != ReplyStep::default());
         Reply {

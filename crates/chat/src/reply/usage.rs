@@ -44,5 +44,7 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
         cached_input_tokens: cached.or(read).filter(|cached| *cached > 0),
         cost_usd: first_number(map, &["cost_usd", "costUsd"]),
     };
-    (usage != Usage::default()).then_some(usage)
+    // Some products write zeros where nothing was counted.
+    let is_counted = usage.input_tokens != Some(0) || usage.output_tokens.is_some_and(|count| count > 0);
+    (usage != Usage::default() && is_counted).then_some(usage)
 }

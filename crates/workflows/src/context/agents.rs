@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_agents::{BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, Language, ScriptedAgent, Throttle};
+use karat_agents::{
+    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, Preset, PresetEndpoint, ScriptedAgent,
+    Throttle,
+};
 use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
@@ -12,7 +15,7 @@ use super::models::{Models, invalid_agent_error, is_model};
 use super::tools::Tools;
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, Settings, fill_headers, is_on_search_path, redact_arguments};
+use crate::settings::{Anchored, Settings, is_on_search_path, redact_arguments};
 use karat_project::read_text;
 
 /// Creates the agents: one, or several to compare.
@@ -42,7 +45,7 @@ pub fn make_agents(
     Ok(agents)
 }
 
-/// Creates an agent. Expands variables in headers and registers their values as secrets.
+/// Creates an agent.
 fn make_agent(
     endpoint: &Anchored<String>,
     models: &mut Models,
@@ -51,20 +54,13 @@ fn make_agent(
     notices: &dyn Notices,
 ) -> Result<Arc<dyn Agent>, Error> {
     let text = endpoint.value.clone();
-    // Offline, no key is needed.
-    let offline = settings.recording.is_offline();
+    if let Some((preset, url)) = Preset::split(&text) {
+        let PresetEndpoint { url, config, .. } =
+            preset.endpoint(url, &settings.agent.source).map_err(|error| Error::invalid(error.to_string()))?;
+        return http_agent(&url, config, Some(text), settings);
+    }
     if text.starts_with("http://") || text.starts_with("https://") {
-        let headers = match fill_headers(&settings.agent.headers, &settings.variables, &settings.redactor) {
-            Err(_) if offline => Vec::new(),
-            filled => filled?,
-        };
-        let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
-            .map_err(|error| Error::invalid(error.to_string()))?;
-        // Secrets of a URL may be encoded differently after parsing.
-        settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.identity()));
-        agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
-        let throttle = Arc::new(Throttle::new(settings.concurrency, None));
-        return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));
+        return http_agent(&text, settings.agent.config.clone(), None, settings);
     }
     if let Some(agent) = function_agent(&text, settings)? {
         return Ok(Arc::new(agent));
@@ -79,7 +75,7 @@ fn make_agent(
             }
         }
         Some(("command", command)) => {
-            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.clone())
+            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.config.clone())
                 .map_err(|error| Error::invalid(error.to_string()))?;
             let program = agent.program();
             if program.parent() == Some(Path::new(""))
@@ -102,11 +98,33 @@ fn make_agent(
     }
 }
 
+/// Creates an HTTP agent. Registers the values of its variables as secrets.
+fn http_agent(
+    url: &str,
+    config: HttpConfig,
+    identity: Option<String>,
+    settings: &Settings,
+) -> Result<Arc<dyn Agent>, Error> {
+    // Offline, no key is needed.
+    let offline = settings.recording.is_offline();
+    let lookup = |name: &str| settings.variables.get(name).or_else(|| offline.then(String::new));
+    let agent = HttpAgent::new(url, config, &lookup).map_err(|error| Error::invalid(error.to_string()))?;
+    // Secrets of a URL may be encoded differently after parsing.
+    settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.url()));
+    agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
+    let agent = match identity {
+        Some(identity) => agent.with_identity(identity),
+        None => agent,
+    };
+    let throttle = Arc::new(Throttle::new(settings.concurrency, None));
+    Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)))
+}
+
 /// Creates the agent of `python:MODULE:FUNCTION` and `node:FILE#EXPORT`.
 fn function_agent(endpoint: &str, settings: &Settings) -> Result<Option<FunctionAgent>, Error> {
     let Some((kind, name)) = endpoint.split_once(':') else { return Ok(None) };
     let Some(language) = Language::from_kind(kind) else { return Ok(None) };
-    let agent = FunctionAgent::new(language, name, &settings.layout.root, settings.agent.clone());
+    let agent = FunctionAgent::new(language, name, &settings.layout.root, settings.agent.config.clone());
     agent.map(Some).map_err(|error| Error::invalid(error.to_string()))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Price, Provider, ProviderConfig,
+    Budget, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price, Provider, ProviderConfig,
     Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
@@ -95,7 +95,7 @@ impl Models {
         let model_settings = ModelSettings {
             parameters,
             max_retries: retries.or(settings.max_retries).unwrap_or(DEFAULT_MAX_RETRIES),
-            max_response_bytes: settings.agent.max_response_bytes,
+            max_response_bytes: settings.agent.config.max_response_bytes,
             price,
             throttle: Arc::clone(throttle),
             budget: Arc::clone(&self.budget),
@@ -161,12 +161,18 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
 /// Returns the error for an invalid agent endpoint.
 pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
-        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PROVIDER:MODEL, \
+        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PRESET:URL, PROVIDER:MODEL, \
          python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
+    let mut names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
+    for kind in Preset::kinds() {
+        names.push(kind);
+    }
     let example = |kind: &str| match kind {
+        preset if Preset::named(preset).is_some() => {
+            format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
+        }
         "command" => "command:PROGRAM".to_owned(),
         "node" => "node:FILE#EXPORT".to_owned(),
         "python" => "python:MODULE:FUNCTION".to_owned(),

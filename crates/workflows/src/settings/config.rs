@@ -1,6 +1,6 @@
 //! `karat.json`.
 
-use karat_agents::{HttpConfig, Price, ProviderConfig};
+use karat_agents::{Price, ProviderConfig};
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
 use karat_core::tokenizer::Tokenizer;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use super::agent_section::AgentSection;
 use super::chat_model::ChatModelConfig;
 use super::recording::Replay;
 
@@ -61,13 +62,14 @@ config_keys! {
     /// The schema of this file, for editors.
     #[serde(rename = "$schema")]
     schema: String = "$schema" as Text, read_string;
-    /// The agent: a URL, `python:MODULE:FUNCTION`, `node:FILE#EXPORT`, `command:PROGRAM ARGS`, or `scripted:FILE`.
+    /// The agent: a URL, `PRESET:URL` such as `langgraph:http://127.0.0.1:2024`, `PROVIDER:MODEL`,
+    /// `python:MODULE:FUNCTION`, `node:FILE#EXPORT`, `command:PROGRAM ARGS`, or `scripted:FILE`.
     agent_endpoint: String = "agentEndpoint" as Text, read_string;
     /// Several agents in place of `agentEndpoint`: each runs every case.
     #[schemars(length(min = 1))]
     matrix: Vec<String> = "matrix" as List, read_strings;
     /// How to call an HTTP agent or a program, and how to read its reply.
-    agent: HttpConfig = "agent" as Json, HttpConfig::read;
+    agent: AgentSection = "agent" as Json, AgentSection::read;
     /// The source of `{{seed:…}}` tokens.
     seed_manifest_path: String = "seedManifestPath" as Text, read_string;
     /// Whether to capture a snapshot before the run.

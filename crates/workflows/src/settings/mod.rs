@@ -1,5 +1,6 @@
 //! Settings, resolved once from flags, environment variables, `karat.json` and defaults.
 
+mod agent_section;
 mod chat_model;
 mod config;
 mod live_tools;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use karat_agents::{HttpConfig, KnownProvider, Parameters, Price, ProviderConfig};
+use karat_agents::{KnownProvider, Parameters, Price, ProviderConfig};
 use karat_core::gate::Gates;
 use karat_core::judgement::LowerLimits;
 use karat_core::redact::Redactor;
@@ -26,6 +27,7 @@ use karat_store::Location;
 use karat_tools::contract::Silence;
 use serde_json::Value;
 
+pub use self::agent_section::AgentSection;
 pub use self::chat_model::ChatModelConfig;
 pub use self::config::{AllowTools, Config, SnapshotSource, ToolExecutor};
 pub use self::live_tools::LiveTools;
@@ -56,7 +58,7 @@ pub struct Settings {
     pub config_file: PathBuf,
     /// The agents, in order; empty if none is configured.
     pub agent_endpoints: Vec<Anchored<String>>,
-    pub agent: HttpConfig,
+    pub agent: AgentSection,
     pub seed_manifest: PathSetting,
     pub tool_registry: PathSetting,
     /// The program that lists the tools; replaces `tool_registry`.

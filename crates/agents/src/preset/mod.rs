@@ -1,0 +1,222 @@
+//! Presets: the configuration of agents that are built with popular products.
+
+mod url;
+
+use std::collections::BTreeMap;
+
+use karat_json::{Path, Problems};
+use serde_json::{Map, Value};
+
+use crate::http_config::HttpConfig;
+
+/// Declares the kinds of presets; each is a JSON file here.
+macro_rules! presets {
+    ($($kind:literal),* $(,)?) => {
+        const PRESETS: &[(&str, &str)] = &[$(($kind, include_str!(concat!($kind, ".json")))),*];
+    };
+}
+
+presets!(
+    "chat",
+    "responses",
+    "messages",
+    "langgraph",
+    "langserve",
+    "ai-sdk",
+    "ag-ui",
+    "a2a",
+    "a2a-v1",
+    "adk",
+    "mastra",
+    "dify",
+    "n8n",
+    "rasa",
+    "flowise",
+);
+
+/// A preset of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preset {
+    pub kind: &'static str,
+    pub description: String,
+    /// Appended to a URL that is only the base of the product.
+    pub path: Option<String>,
+    /// Parameters of the URL's query with their defaults; null if one is required.
+    pub parameters: BTreeMap<String, Value>,
+    /// Requests that show whether a server is of this kind: a `url` and a condition `when` on the reply.
+    pub detect: Vec<Value>,
+    /// The `agent` section.
+    pub agent: Value,
+}
+
+/// An endpoint of a preset with its configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PresetEndpoint {
+    pub url: String,
+    /// The `agent` section: that of the preset with the configured keys.
+    pub agent: Value,
+    pub config: HttpConfig,
+}
+
+/// Why an endpoint cannot be used with a preset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PresetError {
+    #[error("'{kind}' needs '{parameter}': add ?{parameter}=NAME to the URL")]
+    MissingParameter { kind: &'static str, parameter: String },
+    #[error("invalid 'agent' for '{kind}': {problem}")]
+    Invalid { kind: &'static str, problem: String },
+}
+
+impl Preset {
+    /// Returns the names of all presets.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(kind, _)| *kind)
+    }
+
+    /// Returns the preset of this name.
+    pub fn named(kind: &str) -> Option<Self> {
+        let (kind, text) = PRESETS.iter().find(|(name, _)| *name == kind)?;
+        let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
+        let mut text = |key| members.remove(key).and_then(|value| value.as_str().map(str::to_owned));
+        let (description, path) = (text("description")?, text("path"));
+        let parameters = match members.remove("parameters") {
+            Some(Value::Object(parameters)) => parameters.into_iter().collect(),
+            _ => BTreeMap::new(),
+        };
+        let detect = match members.remove("detect") {
+            Some(Value::Array(requests)) => requests,
+            _ => Vec::new(),
+        };
+        Some(Self { kind, description, path, parameters, detect, agent: members.remove("agent")? })
+    }
+
+    /// Splits `KIND:URL` if it names a preset.
+    pub fn split(endpoint: &str) -> Option<(Self, &str)> {
+        let (kind, url) = endpoint.split_once(':')?;
+        let is_url = url.starts_with("http://") || url.starts_with("https://") || url.starts_with("${");
+        Self::named(kind).filter(|_| is_url).map(|preset| (preset, url))
+    }
+
+    /// Returns the endpoint for a URL. Keys of `overrides`, an `agent` section, replace those of the preset; null
+    /// removes them.
+    pub fn endpoint(&self, url: &str, overrides: &Value) -> Result<PresetEndpoint, PresetError> {
+        let (url, given) = url::take_parameters(url, &self.parameters);
+        let mut parameters = BTreeMap::new();
+        for (name, default) in &self.parameters {
+            let missing = || PresetError::MissingParameter { kind: self.kind, parameter: name.clone() };
+            let value = given.get(name).cloned().or_else(|| default.as_str().map(str::to_owned)).ok_or_else(missing)?;
+            parameters.insert(name.as_str(), value);
+        }
+        let mut agent = self.agent.clone();
+        substitute(&mut agent, &parameters);
+        merge(&mut agent, overrides);
+        let request_url = agent.pointer("/request/url").and_then(Value::as_str);
+        let url = url::complete(&url, self.path.as_deref(), request_url);
+        let mut problems = Problems::default();
+        let config = HttpConfig::read(&agent, &Path::Root.key("agent"), &mut problems);
+        match (config, problems.into_list().into_iter().next()) {
+            (Some(config), None) => Ok(PresetEndpoint { url, agent, config }),
+            (_, problem) => {
+                let problem =
+                    problem.map_or_else(String::new, |problem| format!("{}: {}", problem.pointer, problem.message));
+                Err(PresetError::Invalid { kind: self.kind, problem })
+            }
+        }
+    }
+}
+
+/// Replaces the parameters of the preset, and leaves other placeholders.
+fn substitute(value: &mut Value, parameters: &BTreeMap<&str, String>) {
+    match value {
+        Value::String(text) => {
+            for (name, parameter) in parameters {
+                let placeholder = format!("{{{{{name}}}}}");
+                if text.contains(&placeholder) {
+                    *text = text.replace(&placeholder, parameter);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| substitute(item, parameters)),
+        Value::Object(members) => members.values_mut().for_each(|value| substitute(value, parameters)),
+        _ => {}
+    }
+}
+
+/// Overrides a value, key by key.
+fn merge(value: &mut Value, overrides: &Value) {
+    match (value, overrides) {
+        (Value::Object(members), Value::Object(overrides)) => {
+            for (key, value) in overrides {
+                match members.get_mut(key) {
+                    _ if value.is_null() => {
+                        members.shift_remove(key);
+                    }
+                    Some(member) => merge(member, value),
+                    None => {
+                        members.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        (_, Value::Null) => {}
+        (value, other) => *value = other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::HttpAgent;
+
+    #[test]
+    fn every_preset_is_a_valid_configuration() {
+        for kind in Preset::kinds() {
+            let preset = Preset::named(kind).expect(kind);
+            let query: Vec<String> = preset.parameters.keys().map(|name| format!("{name}=x")).collect();
+            let url = format!("http://127.0.0.1:9/?{}", query.join("&"));
+            for overrides in [json!({}), json!({"approvals": "approve"})] {
+                if overrides["approvals"].is_string() && preset.agent.get("resume").is_none() {
+                    continue;
+                }
+                let endpoint = preset.endpoint(&url, &overrides).expect(kind);
+                HttpAgent::new(&endpoint.url, endpoint.config, &|_| Some("key".to_owned())).expect(kind);
+            }
+            assert_eq!(Preset::split(&format!("{kind}:{url}")).map(|(preset, _)| preset.kind), Some(kind));
+        }
+        assert_eq!(Preset::split("openai:gpt"), None);
+        assert_eq!(Preset::split("chat:gpt"), None);
+    }
+
+    #[test]
+    fn overrides_replace_keys() {
+        let preset = Preset::named("langgraph").expect("a preset");
+        let overrides = json!({
+            "headers": {"x-api-key": "${KEY}"},
+            "request": {"body": {"config": {"recursion_limit": 5}}},
+            "session": null,
+        });
+        let endpoint = preset.endpoint("http://host/base?assistant=shop&x=1", &overrides).expect("valid");
+        assert_eq!(endpoint.url, "http://host/base/?x=1");
+        assert_eq!(
+            endpoint.agent["request"]["body"],
+            json!({
+                "assistant_id": "shop",
+                "input": {"messages": [{"role": "user", "content": "{{message}}"}]},
+                "config": {"recursion_limit": 5},
+            })
+        );
+        assert_eq!(endpoint.agent["headers"], json!({"x-api-key": "${KEY}"}));
+        assert_eq!(endpoint.config.session, None);
+    }
+
+    #[rstest]
+    #[case("adk", "http://host", "'adk' needs 'app': add ?app=NAME to the URL")]
+    #[case("chat", "http://host", "invalid 'agent' for 'chat': /agent/request/mesages: unknown key 'mesages'")]
+    fn rejects_incomplete_endpoints(#[case] kind: &str, #[case] url: &str, #[case] message: &str) {
+        let error = Preset::named(kind).expect(kind).endpoint(url, &json!({"request": {"mesages": "/x"}}));
+        assert_eq!(error.expect_err(kind).to_string(), message);
+    }
+}

@@ -1,0 +1,89 @@
+//! Replies of Flowise's prediction API, whole and streamed.
+
+use serde_json::{Map, Value};
+
+use super::turn::{Outcome, Turn};
+use super::{Approval, event_parts};
+use crate::lenient::{first_text, is_blank, text_of};
+
+/// Whether an object is a reply.
+pub(super) fn is_reply(map: &Map<String, Value>) -> bool {
+    map.contains_key("text")
+        && map.contains_key("chatId")
+        && (map.contains_key("chatMessageId") || map.contains_key("usedTools"))
+}
+
+/// Whether an event is of a stream. Events around the answer have names that other protocols use too.
+pub(super) fn is_event(name: &str, data: &Value) -> bool {
+    match name {
+        "token" | "start" => data.is_string(),
+        "usedTools" | "agentFlowEvent" | "nextAgentFlow" => true,
+        _ => false,
+    }
+}
+
+/// Reads a reply that is not streamed.
+pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
+    turn.is_complete = true;
+    push_tools(reply.get("usedTools"), turn);
+    turn.add_text(first_text(reply, &["text"]).unwrap_or_default());
+    read_ids(reply, turn);
+    if let Some(action) = reply.get("action").filter(|action| !is_blank(action)) {
+        ask(action, first_text(reply, &["text"]).unwrap_or_default(), turn);
+    }
+}
+
+fn read_ids(holder: &Map<String, Value>, turn: &mut Turn) {
+    turn.set_conversation_id(first_text(holder, &["chatId"]));
+}
+
+/// Waits for a decision. The question is the text of the reply.
+fn ask(action: &Value, text: &str, turn: &mut Turn) {
+    let question = if text.is_empty() { "proceed?" } else { text };
+    turn.ask(Approval {
+        question: question.to_owned(),
+        id: action.get("id").map(text_of),
+        call_id: None,
+        request: action.clone(),
+    });
+}
+
+fn push_tools(tools: Option<&Value>, turn: &mut Turn) {
+    for tool in tools.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+        let call = turn.new_call(None, first_text(tool, &["tool"]).unwrap_or_default());
+        turn.set_arguments(call, tool.get("toolInput").unwrap_or(&Value::Null));
+        let outcome = match tool.get("error").filter(|error| !is_blank(error)) {
+            Some(error) => Outcome::failed(error),
+            None => Outcome::told(tool.get("toolOutput").unwrap_or(&Value::Null), false),
+        };
+        turn.set_outcome(call, outcome);
+    }
+}
+
+/// Reads the events of a stream.
+pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+    let mut text = String::new();
+    let mut tools = None;
+    let mut action = None;
+    for (index, event) in events.iter().enumerate() {
+        turn.at_event(index);
+        match event_parts(event) {
+            (Some("token"), Value::String(piece)) => {
+                turn.note_text();
+                text.push_str(piece);
+            }
+            // The list grows; the last one is whole.
+            (Some("usedTools"), data) => tools = Some(data),
+            (Some("action"), data) => action = Some(data).filter(|data| !is_blank(data)),
+            (Some("metadata"), Value::Object(metadata)) => read_ids(metadata, turn),
+            (Some("error"), error) => turn.fail(text_of(error)),
+            (Some("end"), _) => turn.is_complete = true,
+            _ => {}
+        }
+    }
+    push_tools(tools, turn);
+    turn.add_text(&text);
+    if let Some(action) = action {
+        ask(action, &text, turn);
+    }
+}

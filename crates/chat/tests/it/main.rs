@@ -1,0 +1,7 @@
+//! Tests of the public reader of replies.
+
+mod exchange;
+mod hostile;
+mod protocols;
+mod recorded;
+mod streams;
