@@ -4,7 +4,7 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{ShopAgent, Told, calls};
 
 /// How the model tells its calls, whole and streamed.
 #[rstest]
@@ -104,6 +104,29 @@ fn rasa() {
     agent.keeps_concurrent_cases_apart();
     // It says nothing when an action fails.
     assert_ne!(agent.ask("Fail now")["outcome"], "passed");
+}
+
+/// The tracker has the actions; their arguments are slots.
+#[test]
+#[ignore = "needs Node"]
+fn rasa_with_tracker() {
+    let server = AgentServer::shared(AgentProduct::Rasa);
+    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Failures).with_agent(&json!({
+        "poll": {
+            "request": {"url": "/conversations/{{conversationId}}/tracker"},
+            "until": {"path": "/events", "notNull": true},
+            "intervalMs": 1,
+        },
+    }));
+    let case = agent.ask("Order 1044 and the weather in Oslo?");
+    let response = "Order 1044 has shipped.\nThe weather in Oslo is not available.";
+    assert_eq!(case["details"]["response"], response, "{case:#}");
+    let order = ("action_get_order", json!({"order_id": "1044"}), json!(true));
+    let weather = ("action_get_weather", json!({"city": "Oslo"}), json!(false));
+    assert_eq!(calls(&case), [order, weather], "{case:#}");
+    let case = agent.ask("hello");
+    assert_eq!((calls(&case), &case["details"]["callsUnreported"]), (Vec::new(), &json!(null)), "{case:#}");
+    agent.keeps_concurrent_cases_apart();
 }
 
 fn with_model(endpoint: &str, model: &str, stream: bool, told: Told) -> ShopAgent {
