@@ -184,9 +184,8 @@ impl<'a> HttpConversation<'a> {
         };
         let message = Message { text, form: form.as_ref() };
         let (session, reply) = self.attempt_with_retries(message).await?;
-        let mut session = match session.or_else(|| self.session.take()) {
-            Some(session) => session,
-            None => return Err(AgentError::new("the conversation has no session", reply.elapsed)),
+        let Some(mut session) = session.or_else(|| self.session.take()) else {
+            return Err(AgentError::new("the conversation has no session", reply.elapsed));
         };
         let elapsed = reply.elapsed;
         let finished = self.finish(reply, message, &mut session).await;
