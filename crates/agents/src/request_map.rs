@@ -111,15 +111,6 @@ impl RequestMap {
             || names.iter().any(|name| in_url(name) || in_body(name))
     }
 
-    /// Returns the body with the message inserted, unless it goes into the query.
-    pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
-        let mut body = Value::Object(self.body.clone());
-        if self.query.is_none() {
-            insert(&mut body, &self.message, message.into())?;
-        }
-        Some(body)
-    }
-
     /// Returns the body with placeholders at all mapped places. `adds_conversation` also adds what a conversation sends
     /// by default.
     pub(crate) fn body_template(&self, adds_conversation: bool) -> Result<Value, String> {
