@@ -84,7 +84,7 @@ impl<'a> HttpConversation<'a> {
         let Some(id) = id else {
             return reply.check_status().map(|()| session).map_err(|message| fail(&message));
         };
-        let content = reply.into_content(None).map_err(|message| fail(&message))?;
+        let content = reply.into_content(None, false).map_err(|message| fail(&message))?;
         let Some(found) = id.find_non_null(&content.value) else {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
@@ -137,7 +137,7 @@ impl<'a> HttpConversation<'a> {
     ) -> Result<Content, AttemptError> {
         let format = self.agent.config.response.format;
         let reply = self.agent.exchange(request, values, &session.cookies, format).await?;
-        reply.into_content(format).map_err(AttemptError::permanent)
+        reply.into_content(format, self.agent.config.response.conversation.is_some()).map_err(AttemptError::permanent)
     }
 
     /// Polls until the reply is the answer.
@@ -184,9 +184,8 @@ impl<'a> HttpConversation<'a> {
         };
         let message = Message { text, form: form.as_ref() };
         let (session, reply) = self.attempt_with_retries(message).await?;
-        let mut session = match session.or_else(|| self.session.take()) {
-            Some(session) => session,
-            None => return Err(AgentError::new("the conversation has no session", reply.elapsed)),
+        let Some(mut session) = session.or_else(|| self.session.take()) else {
+            return Err(AgentError::new("the conversation has no session", reply.elapsed));
         };
         let elapsed = reply.elapsed;
         let finished = self.finish(reply, message, &mut session).await;
@@ -216,7 +215,7 @@ impl<'a> HttpConversation<'a> {
         let first_elapsed = reply.elapsed;
         let start = Instant::now();
         let fail = |message: String| AttemptError { elapsed: start.elapsed(), ..AttemptError::permanent(message) };
-        let mut content = reply.into_content(response.format).map_err(fail)?;
+        let mut content = reply.into_content(response.format, response.conversation.is_some()).map_err(fail)?;
         self.take_id(&content, session).map_err(fail)?;
         let session = &*session;
         let in_time = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };

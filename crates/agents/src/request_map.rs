@@ -191,11 +191,11 @@ fn has_message(text: &str) -> bool {
     text.contains("{{message}}") || text.contains("{{userMessage}}")
 }
 
-fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
+fn any_text(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => test(text),
-        Value::Array(items) => items.iter().any(|item| any_text(item, test)),
-        Value::Object(map) => map.values().any(|value| any_text(value, test)),
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(map) => map.values().any(|value| any_text(value, holds)),
         _ => false,
     }
 }

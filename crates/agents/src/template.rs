@@ -80,8 +80,9 @@ pub(crate) struct Values<'v> {
 pub(crate) struct Ids<'t> {
     trial: TrialContext<'t>,
     attempt: usize,
-    /// The id that the agent gave. `None` inside if it has not given any yet.
-    given: Option<Option<String>>,
+    /// Whether the agent gives the id of the conversation.
+    is_given: bool,
+    given: Option<String>,
     /// Our id, if it is needed.
     own: OnceLock<String>,
     count: AtomicUsize,
@@ -125,7 +126,7 @@ impl<'t> Ids<'t> {
     /// `is_given`: the agent gives the id of the conversation, so that there is none before its first reply.
     /// Every attempt has its own ids, so that an agent with a memory never mixes them.
     pub(crate) fn new(trial: TrialContext<'t>, is_given: bool, attempt: usize) -> Self {
-        Self { trial, attempt, given: is_given.then_some(None), own: OnceLock::new(), count: AtomicUsize::new(0) }
+        Self { trial, attempt, is_given, given: None, own: OnceLock::new(), count: AtomicUsize::new(0) }
     }
 
     /// Ids of messages, which are different from those in requests.
@@ -134,7 +135,7 @@ impl<'t> Ids<'t> {
     }
 
     pub(crate) fn set(&mut self, id: String) {
-        self.given = Some(Some(id));
+        self.given = Some(id);
     }
 
     fn own(&self) -> &str {
@@ -149,8 +150,9 @@ impl<'t> Ids<'t> {
 
     fn conversation_id(&self) -> Option<&str> {
         match &self.given {
-            Some(given) => given.as_deref(),
+            None if self.is_given => None,
             None => Some(self.own()),
+            given => given.as_deref(),
         }
     }
 
