@@ -88,7 +88,7 @@ impl ShopAgent {
 
     /// Text, calls in order, arguments and failures are right, and wrong expectations fail.
     pub(super) fn answers_shop_cases(&self) {
-        let shop: Value = serde_json::from_str(&read_example("shop.golden.json")).unwrap();
+        let shop: Value = serde_json::from_str(&read_example("shop.json")).unwrap();
         let cases = self.run(&shop, &[]);
         let outcomes: Vec<&Value> = cases.iter().map(|case| &case["outcome"]).collect();
         assert_eq!(outcomes, ["passed"; 4], "{cases:#?}");
@@ -131,7 +131,7 @@ impl ShopAgent {
     }
 
     fn reports_the_failed_call(&self) {
-        let oslo: Value = serde_json::from_str(&read_example("oslo.golden.json")).unwrap();
+        let oslo: Value = serde_json::from_str(&read_example("oslo.json")).unwrap();
         let case = self.run(&oslo, &[]).remove(0);
         if self.told == Told::Failures {
             let error = "noToolErrors: expected every tool call to succeed but 'get_weather' failed";
