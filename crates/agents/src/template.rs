@@ -260,6 +260,12 @@ impl Placeholder {
         })
     }
 
+    /// Whether a request without the value would go to another conversation. A decision may refer to parts that only
+    /// some agents send.
+    fn must_be_found(&self, values: &Values<'_>) -> bool {
+        matches!(self, Self::Reply(_)) && values.reply.is_some() && values.decision.is_none()
+    }
+
     fn write_json(&self, values: &Values<'_>, out: &mut String) -> bool {
         match self {
             Self::Message => push_json(out, values.message),
@@ -436,7 +442,13 @@ impl Node {
         match self {
             Self::Constant(json) => out.push_str(json),
             Self::Text(template) => push_json(out, template.render(values)?.as_str()),
-            Self::Placeholder(placeholder) => return Ok(placeholder.write_json(values, out)),
+            Self::Placeholder(placeholder) => {
+                let is_written = placeholder.write_json(values, out);
+                if !is_written && placeholder.must_be_found(values) {
+                    return placeholder.required(values).map(|_| true);
+                }
+                return Ok(is_written);
+            }
             Self::List(nodes) => {
                 out.push('[');
                 for node in nodes {

@@ -6,10 +6,13 @@ use serde_json::json;
 
 use super::shop::{ShopAgent, Told, calls};
 
+/// The id of a streamed response.
+const STREAMED_ID: &str = "{{reply:$[-1:].response.id}}";
+
 /// How the model tells its calls, whole and streamed.
 #[rstest]
 #[case("shop", Told::Nothing)]
-#[case("shop-calls", Told::Calls)]
+#[case("shop-calls", Told::MadeCalls)]
 #[ignore = "needs Node"]
 fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
@@ -17,7 +20,8 @@ fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: 
     agent.answers_shop_cases();
     agent.keeps_concurrent_cases_apart();
     agent.quotes_the_failure("the model is not available");
-    let case = agent.ask("hello");
+    let options = json!({"request": {"body": {"stream_options": {"include_usage": true}}}});
+    let case = agent.with_agent(&options).ask("hello");
     assert!(case["details"]["usage"]["outputTokens"].as_u64().unwrap() > 0, "{case:#}");
     assert_eq!(case["details"].get("firstTokenMs").is_some(), stream, "{case:#}");
 }
@@ -39,6 +43,11 @@ fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] str
 fn approval_of_responses(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, Told::Failures);
+    let agent = if stream {
+        agent.with_agent(&json!({"resume": {"body": {"previous_response_id": STREAMED_ID, "stream": true}}}))
+    } else {
+        agent
+    };
     agent.asks_for_approval(r#"delete_account {"account_id":"7"}"#);
 }
 
