@@ -1,6 +1,7 @@
 //! Compares two results of the same suite.
 
 use std::collections::HashMap;
+use std::ops::Not;
 
 use serde::Serialize;
 
@@ -49,6 +50,9 @@ pub struct CaseDiff {
     pub p_value: Option<f64>,
     /// Why it does not pass now.
     pub error: Option<String>,
+    /// Whether an added case was not run before, or a removed one not now, though it was in the eval file.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub not_run: bool,
 }
 
 /// The number of cases of a suite that were compared with its baseline.
@@ -118,6 +122,7 @@ pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> 
         now_trials: None,
         p_value: None,
         error: None,
+        not_run: false,
     }));
     diffs
 }
@@ -133,6 +138,7 @@ fn compare(before: Option<&EarlierCase>, now: &EarlierCase) -> CaseDiff {
         now_trials: now.trials,
         p_value: None,
         error: now.error.clone(),
+        not_run: false,
     };
     if let Some(before) = before
         && (before.trials.is_some() || now.trials.is_some())

@@ -268,6 +268,8 @@ impl<'a> RunProgress<'a> {
             description: redacted(&case.description),
             reason: redacted(&case.reason),
         });
+        let not_run = suite_plan.file.cases.iter().zip(&state.results);
+        let not_run = not_run.filter(|(_, result)| result.is_none()).map(|(case, _)| case);
         SuiteResult {
             run_id: plan.run_id.clone(),
             timestamp: self.timestamp.clone(),
@@ -286,7 +288,9 @@ impl<'a> RunProgress<'a> {
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
             stale: state.header.staleness.iter().any(Staleness::is_stale),
             warnings: suite_warnings(unused_stubs, &cases),
+            suites: (plan.suites.len() > 1).then_some(plan.suites.len()),
             skipped: skipped.collect(),
+            not_run: not_run.map(|case| redacted(&case.id)).collect(),
             summary: Summary::from_cases(&cases, state.header.selected, suite_plan.skipped.len()),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis_between(begin, end)),
             baseline_run_id: None,

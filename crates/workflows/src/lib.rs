@@ -17,6 +17,7 @@ pub mod coverage;
 pub mod doctor;
 mod error;
 pub mod evals;
+mod eval_file_ids;
 mod event;
 pub mod feedback;
 pub mod forge;

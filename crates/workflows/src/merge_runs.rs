@@ -128,7 +128,7 @@ fn read_each(paths: Vec<PathBuf>) -> impl Iterator<Item = ShardResult> {
 /// Reads the baseline of the merged run. Fails if it is one of the shards, which `latest` may be.
 fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<Option<EarlierResults>, Error> {
     let Some(baseline) = &context.settings.baseline else { return Ok(None) };
-    let results = load_baseline(baseline, &context.settings.layout)?;
+    let results = load_baseline(baseline, context)?;
     let is_shard = |run_id: &str| shards.iter().any(|shard| shard.result.run_id == run_id);
     match results.suites.iter().find(|suite| is_shard(&suite.run_id)) {
         None => Ok(Some(results)),

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{EarlierResult, SkippedCase};
+use super::{EarlierResult, Incomplete, SkippedCase};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
@@ -49,6 +49,9 @@ pub struct RunSummary {
     pub regressions: Option<usize>,
     /// Result files of this run that cannot be read; their cases are not counted.
     pub unreadable: usize,
+    /// What the run lacks; absent if it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
 }
 
 impl RunSummary {
@@ -81,6 +84,9 @@ pub struct SavedRun {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
+    /// What the run lacks; absent if it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
     pub suites: Vec<SavedSuite>,
     /// Result files of rubrics, which are not shown.
     pub rubric_files: Vec<String>,
@@ -101,6 +107,9 @@ pub struct SavedSuite {
     pub cases: Vec<SavedCase>,
     /// Cases that were not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
+    /// Ids of selected cases without a result because of an interruption or `--fail-fast`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<String>,
 }
 
 /// The result of one case.

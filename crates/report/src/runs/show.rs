@@ -17,6 +17,11 @@ pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
     let title = format!("run {}", settings.palette.bold(printable(&run.run_id)));
     let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", format_start(&run.timestamp)) };
     page.canvas.line(&format!("{title}{when}"));
+    if let Some(incomplete) = &run.incomplete {
+        let symbol = settings.symbols.warning;
+        let before = format!("{} ", settings.palette.warning(symbol));
+        page.canvas.text(&format!("incomplete: {incomplete}"), &before, 1 + width(symbol), NO_LINE_LIMIT);
+    }
     for suite in &run.suites {
         page.suite(suite);
     }
@@ -52,6 +57,11 @@ impl Page {
         }
         for case in &suite.skipped {
             self.skipped(case);
+        }
+        if !suite.not_run.is_empty() {
+            self.canvas.line("");
+            self.title("not run");
+            self.canvas.text(&suite.not_run.join(", "), "    ", 4, NO_LINE_LIMIT);
         }
     }
 
@@ -203,6 +213,7 @@ mod tests {
     use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
     use karat_core::case::Tier;
+    use karat_core::result::Incomplete;
 
     #[test]
     fn shows_a_case_in_full_and_escapes_it() {
@@ -246,10 +257,12 @@ mod tests {
             eval_file_changed: false,
             cases: vec![case],
             skipped: Vec::new(),
+            not_run: vec!["gs-x-002".to_owned(), "gs-x-003".to_owned()],
         };
         let run = SavedRun {
             run_id: "r-1".to_owned(),
             timestamp: "2026-11-18T10:00:00Z".to_owned(),
+            incomplete: Some(Incomplete { cases_not_run: 2, missing_files: 0 }),
             suites: vec![suite],
             rubric_files: Vec::new(),
         };
@@ -261,6 +274,7 @@ mod tests {
         };
         insta::assert_snapshot!(saved_run_text(&run, settings), @r#"
         run r-1, 2026-11-18 10:00
+        ⚠ incomplete: 2 cases did not run
 
         ── x — golden evals ────────────────────────────────────────
         agent  scripted:a.json
@@ -281,6 +295,9 @@ mod tests {
               found
             — maxTokens: not judged, since an earlier assertion
               failed
+
+          not run
+            gs-x-002, gs-x-003
         "#);
     }
 }

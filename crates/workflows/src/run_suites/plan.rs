@@ -89,7 +89,7 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
         context.notices.warn(&format!("no case has the tag '{tag}' of --skip-tag"));
     }
     selection.apply(&mut suites, &mut rubrics)?;
-    let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, &settings.layout)).transpose()?;
+    let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, context)).transpose()?;
     if request.selection.only_failed {
         if !rubrics.is_empty() {
             context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");
@@ -97,7 +97,12 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
         }
         match (&request.selection.failed_in, &baseline) {
             (Some(name), _) => {
-                let results = find_run(name, &settings.layout)?.results()?;
+                let run = find_run(name, &settings.layout)?;
+                let results = run.results()?;
+                if let Some(incomplete) = run.incomplete(&results) {
+                    let message = format!("run {} of --only-failed is incomplete: {incomplete}", run.run_id);
+                    context.notices.warn(&message);
+                }
                 EarlierResults { suites: results }.retain_failed(&mut suites)?;
             }
             (None, Some(results)) => results.retain_failed(&mut suites)?,
