@@ -205,6 +205,7 @@ impl Reporter for ConsoleReporter {
                 self.page.failure_summary(std::mem::take(&mut self.failures), &mut out);
                 self.page.unreachable(totals, &mut out);
                 self.page.unreported_calls(totals, &mut out);
+                self.page.baseline_missing(totals, &mut out);
                 if self.suites.len() > 1 || self.is_suite_hidden {
                     self.page.totals(totals, &mut out);
                 }

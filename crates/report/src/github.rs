@@ -13,7 +13,9 @@ use karat_json::text::shorten;
 
 use crate::destination::Destination;
 use crate::markdown::{self, reason_and_answer, totals_line};
-use crate::record::{CaseRecord, Kind, RunRecord, escape_invisible, group_by_reason, unreported_calls_text};
+use crate::record::{
+    CaseRecord, Kind, RunRecord, baseline_missing_texts, escape_invisible, group_by_reason, unreported_calls_text,
+};
 
 /// GitHub truncates longer titles.
 const TITLE_LIMIT: usize = 200;
@@ -168,6 +170,10 @@ pub fn path_from_root(path: &str, folder: &str) -> String {
 fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     if let Some(message) = unreported_calls_text(&run.totals) {
         let title = "tool calls are not reported";
+        Annotation { level: "warning", file: None, line: None, title, message: &message }.push_to(out);
+    }
+    for message in baseline_missing_texts(&run.totals) {
+        let title = "baseline";
         Annotation { level: "warning", file: None, line: None, title, message: &message }.push_to(out);
     }
     for suite in &run.suites {

@@ -19,8 +19,8 @@ use crate::destination::Destination;
 use crate::duration::duration_text;
 use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
 use crate::record::{
-    CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason, unreachable_text,
-    unreported_calls_text,
+    CaseRecord, Kind, RunRecord, SuiteRecord, baseline_missing_texts, escape_invisible, group_by_reason,
+    unreachable_text, unreported_calls_text,
 };
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
@@ -348,7 +348,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
         warnings.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
     let notes = run.totals.unreachable.iter().filter_map(unreachable_text);
-    for text in notes.chain(unreported_calls_text(&run.totals)) {
+    for text in notes.chain(unreported_calls_text(&run.totals)).chain(baseline_missing_texts(&run.totals)) {
         warnings.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {

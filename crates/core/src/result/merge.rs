@@ -49,6 +49,9 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
         merged.skipped.extend(result.skipped);
         merged.regressions.extend(result.regressions);
         merged.new_passes.extend(result.new_passes);
+        if let Some(missing) = result.baseline_missing {
+            merged.baseline_missing.get_or_insert_default().add(&missing);
+        }
         merged.timestamp = merged.timestamp.min(result.timestamp);
         merged.wall_clock_ms = merged.wall_clock_ms.max(result.wall_clock_ms);
     }

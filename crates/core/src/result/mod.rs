@@ -2,6 +2,7 @@
 
 mod incomplete;
 mod merge;
+mod missing;
 mod saved;
 mod trials;
 mod warnings;
@@ -19,6 +20,7 @@ use crate::trials::{TrialCounts, TrialSummary, Trials};
 
 pub use self::incomplete::Incomplete;
 pub use self::merge::{MergeError, merge_shards};
+pub use self::missing::MissingCases;
 pub use self::saved::{
     AssertionReport, RawCase, RunList, RunSummary, SavedCase, SavedResult, SavedRun, SavedSuite, SavedTrial,
 };
@@ -70,6 +72,9 @@ pub struct SuiteResult {
     pub regressions: Vec<String>,
     /// Ids that failed in the baseline and pass now.
     pub new_passes: Vec<String>,
+    /// Cases of the baseline without a result; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_missing: Option<MissingCases>,
 }
 
 /// A case that was not run because of its `skip`.

@@ -76,6 +76,7 @@ impl Suite {
             baseline_run_id: self.baseline_run_id.clone(),
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
+            baseline_missing: None,
             shard: None,
         }
     }
