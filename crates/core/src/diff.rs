@@ -78,12 +78,18 @@ pub fn compare_with_baseline(
     result.baseline_run_id = Some(run_id.to_owned());
     result.regressions = ids_with_change(&diffs, Change::Regression);
     result.new_passes = ids_with_change(&diffs, Change::NewPass);
+    result.still_failing = diffs.iter().filter(|diff| is_still_failing(diff)).map(|diff| diff.id.clone()).collect();
     result.baseline_missing = Some(missing_cases(&diffs, result, removed)).filter(|missing| !missing.is_empty());
     let compared = ComparisonCounts { cases: count_compared(&diffs), inconclusive: count_inconclusive(&diffs) };
     if let Some(part) = &mut result.shard {
         (part.compared, part.inconclusive) = (compared.cases, compared.inconclusive);
     }
     compared
+}
+
+/// Whether a case failed before and now; with trials, also if it passes sometimes and not significantly less often.
+fn is_still_failing(diff: &CaseDiff) -> bool {
+    diff.before == Some(Outcome::Failed) && diff.now == Some(Outcome::Failed) && diff.change != Change::Regression
 }
 
 /// Returns the cases of the baseline without a result, except those that have a `skip` now.

@@ -91,10 +91,13 @@ impl SuiteRecord {
         let result = self.result.as_deref();
         let regressions: HashSet<&str> =
             result.iter().flat_map(|result| &result.regressions).map(String::as_str).collect();
+        let still_failing: HashSet<&str> =
+            result.iter().flat_map(|result| &result.still_failing).map(String::as_str).collect();
         result.into_iter().flat_map(|result| &result.cases).map(move |case| CaseRecord {
             suite: self,
             result: case,
             is_regression: regressions.contains(case.id.as_str()),
+            is_still_failing: still_failing.contains(case.id.as_str()),
         })
     }
 
@@ -150,6 +153,8 @@ pub struct CaseRecord<'r> {
     pub result: &'r CaseResult,
     /// The comparison with the baseline lists it.
     pub is_regression: bool,
+    /// It failed in the baseline too.
+    pub is_still_failing: bool,
 }
 
 impl CaseRecord<'_> {

@@ -300,6 +300,7 @@ impl<'a> RunProgress<'a> {
             baseline_run_id: None,
             regressions: Vec::new(),
             new_passes: Vec::new(),
+            still_failing: Vec::new(),
             baseline_missing: None,
             shard: plan.shard.map(|shard| ShardPart {
                 number: shard.number,

@@ -214,6 +214,23 @@ fn project_with_baseline() -> TempProject {
 }
 
 #[test]
+fn a_result_lists_failures_of_the_baseline_that_remain() {
+    let project = project()
+        .file("agent.json", script(&[("a", "no"), ("b", "ok")]))
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    project.write("agent.json", script(&[("a", "no"), ("b", "no")]));
+    let output = project.run(["run", "--baseline", "latest", "--report", "github=commands.txt"]);
+    assert_eq!(output.code, Some(1));
+    let result = newest_result(&project, "evals/results");
+    assert_eq!((&result["regressions"], &result["stillFailing"]), (&json!(["gs-x-002"]), &json!(["gs-x-001"])));
+    let commands = project.read("commands.txt");
+    let levels: Vec<&str> = commands.lines().map(|line| line.split_once(' ').unwrap().0).collect();
+    assert_eq!(levels, ["::error", "::warning", "::notice"], "{commands}");
+}
+
+#[test]
 fn missing_cases_of_the_baseline_are_reported() {
     let project = project_with_baseline();
     let gates = ["--gates", "{\"maxRegressions\": 0}"];

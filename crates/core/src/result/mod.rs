@@ -72,6 +72,9 @@ pub struct SuiteResult {
     pub regressions: Vec<String>,
     /// Ids that failed in the baseline and pass now.
     pub new_passes: Vec<String>,
+    /// Ids that failed in the baseline and fail now, without regressions; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_failing: Vec<String>,
     /// Cases of the baseline without a result; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_missing: Option<MissingCases>,
