@@ -172,6 +172,7 @@ impl Page {
             Some(AssertionOutcome::Failed) => (symbols.failed, palette.failure(symbols.failed), ""),
             Some(AssertionOutcome::Errored) => (symbols.errored, palette.error(symbols.errored), ": no verdict"),
             Some(AssertionOutcome::Skipped) => (symbols.warning, palette.warning(symbols.warning), ": skipped"),
+            None if line.does_not_apply => (symbols.dash, palette.dim(symbols.dash), ": does not apply"),
             None => (symbols.dash, palette.dim(symbols.dash), ": not judged, since an earlier assertion failed"),
         };
         let before = format!("    {mark} ");
@@ -220,6 +221,7 @@ mod tests {
         let line = |assertion: &str, verdict, message: &[&str]| AssertionReport {
             assertion: assertion.to_owned(),
             verdict,
+            does_not_apply: assertion == "noToolErrors",
             messages: message.iter().map(|text| (*text).to_owned()).collect(),
         };
         let call =
@@ -232,6 +234,7 @@ mod tests {
             tool_calls: vec![serde_json::from_value(call).expect("a call")],
             assertions: vec![
                 line("toolsCalled", Some(AssertionOutcome::Passed), &[]),
+                line("noToolErrors", None, &[]),
                 line(
                     "responseContains",
                     Some(AssertionOutcome::Failed),
@@ -291,6 +294,7 @@ mod tests {
               = {"celsius": 21}
           assertions
             ✓ toolsCalled
+            — noToolErrors: does not apply
             ✗ responseContains: expected 'ok' in response but not
               found
             — maxTokens: not judged, since an earlier assertion
