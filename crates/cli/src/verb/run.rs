@@ -113,6 +113,7 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
         only_failed: args.only_failed.is_some(),
         failed_in: args.only_failed.clone().filter(|run| !run.is_empty()),
         shard: args.shard,
+        is_part: false,
     }
 }
 
