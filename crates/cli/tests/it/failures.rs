@@ -239,3 +239,18 @@ fn best_value_is_not_a_worse_agent() {
     let output = project.run(["run", "--no-store", "--matrix", "scripted:good.json,scripted:cheap.json"]);
     assert!(output.stdout.contains("best value: scripted:good.json, $0.0200 per passed case"), "{}", output.stdout);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_reported_once() {
+    let project = project()
+        .file("agent.json", script(&[("a", "ok")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    let reports = ["--report", "markdown=/dev/full", "--report", "junit=/dev/full"];
+    let output = project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(&reports).copied());
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    insta::assert_snapshot!(output.filtered_stderr(), @"
+    error: no space left on device: cannot write the JUnit report to /dev/full and 1 more
+    hint: free some space and run the command again
+    ");
+}
