@@ -254,3 +254,18 @@ fn a_full_disk_is_reported_once() {
     hint: free some space and run the command again
     ");
 }
+
+#[test]
+fn the_cost_is_shown_although_an_answer_has_none() {
+    let answer = json!({"response": "ok", "usage": {"costUsd": 0.000_18}});
+    let project = project()
+        .file("agent.json", json!({"replies": {"a": answer, "b": {"error": "HTTP 500"}}}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    let run = |arguments: &[&str]| {
+        project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(arguments).copied()).stdout
+    };
+    let stdout = run(&[]);
+    assert!(stdout.contains(" total | at least $0.000180\n"), "{stdout}");
+    let stdout = run(&["--id", "gs-x-001"]);
+    assert!(stdout.contains(" total | $0.000180\n"), "{stdout}");
+}

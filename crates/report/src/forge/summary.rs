@@ -1,5 +1,6 @@
 //! Text summary of a session.
 
+use karat_core::cost::dollars;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -7,7 +8,6 @@ use karat_core::case::{Difficulty, Tier};
 use karat_core::trace::Usage;
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
-use crate::matrix::dollars;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
