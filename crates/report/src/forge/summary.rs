@@ -1,10 +1,10 @@
 //! Text summary of a session.
 
-use karat_core::cost::dollars;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use karat_core::case::{Difficulty, Tier};
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
