@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::eval_file_ids::{current_ids, unchanged_ids};
-use crate::run_name::{NamedRun, RunSource, find_run};
+use crate::run_name::{NamedRun, RunSource, find_run_or_folder};
 use crate::settings::Settings;
 
 /// The runs to compare, by name.
@@ -24,9 +24,9 @@ pub struct Request {
 
 pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunComparison, Error> {
     let layout = &context.settings.layout;
-    let now = find_run(request.now.as_deref().unwrap_or("latest"), layout)?;
+    let now = find_run_or_folder(request.now.as_deref().unwrap_or("latest"), layout)?;
     let before = match &request.before {
-        Some(name) => find_run(name, layout)?,
+        Some(name) => find_run_or_folder(name, layout)?,
         None => comparable_run(&now, layout)?,
     };
     // Two explicitly named files are compared even if their suites differ.

@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use karat_core::result::{EarlierResult, Incomplete};
-use karat_project::{Baseline, EarlierResults, Layout, Run, list_runs, read_head, read_result, results_of};
+use karat_project::{
+    Baseline, EarlierResults, Layout, ResultFile, Run, list_results, list_runs, read_head, read_result, results_of,
+};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -77,6 +79,34 @@ impl From<Run> for NamedRun {
 /// Finds a run by its name.
 pub(crate) fn find_run(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
     find_run_or_file(name, &layout.current_dir.join(name), layout)
+}
+
+/// Finds a run by its name, or the newest result of each suite in a folder.
+pub(crate) fn find_run_or_folder(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
+    let folder = layout.current_dir.join(name);
+    if parse_latest(name).is_some() || name.is_empty() || !folder.is_dir() {
+        return find_run(name, layout);
+    }
+    let mut newest: Vec<ResultFile> = Vec::new();
+    for result in list_results(&folder).0 {
+        let is_same_suite = |other: &ResultFile| {
+            let (left, right) = (&other.head, &result.head);
+            left.tier == right.tier && left.agent == right.agent && left.metadata.eval_file == right.metadata.eval_file
+        };
+        // Results of other runners do not name their eval file.
+        if result.head.metadata.eval_file.is_empty() || !newest.iter().any(is_same_suite) {
+            newest.push(result);
+        }
+    }
+    let Some(first) = newest.first() else {
+        return Err(Error::not_found(format!("the folder '{name}' contains no results")).hint(Hint::ListRuns));
+    };
+    let run_id = first.head.run_id.clone();
+    Ok(NamedRun {
+        run_id,
+        paths: newest.into_iter().map(|result| result.path).collect(),
+        source: RunSource::Folder,
+    })
 }
 
 /// Finds a run by its name, or by `path` if that is a file and the name is not `latest` or `latest~N`.

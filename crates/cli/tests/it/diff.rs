@@ -275,3 +275,18 @@ fn missing_cases_of_the_baseline_are_reported_for_merged_shards() {
     let merged: Value = serde_json::from_str(&project.run(merge).stdout).unwrap();
     assert_eq!(merged["totals"]["baselineMissing"], json!({"notRun": ["gs-y-001"], "removed": ["gs-x-002"]}));
 }
+
+#[test]
+fn compares_folders_of_results() {
+    let project = project_with_baseline();
+    project.write("agent.json", json!({"replies": {"b": {"response": "no"}}, "otherwise": {"response": "ok"}}));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    for arguments in [&["diff", "baseline"][..], &["diff", "baseline", "latest"], &["diff", "baseline", "evals/results"]] {
+        let output = project.run(arguments);
+        assert_eq!(output.code, Some(1), "{}", output.both());
+        assert!(output.stdout.contains("1 regression\n    gs-x-002"), "{}", output.stdout);
+        assert!(!output.stdout.contains("added") && !output.stdout.contains("removed"), "{}", output.stdout);
+    }
+    std::fs::create_dir(project.path().join("empty")).unwrap();
+    insta::assert_snapshot!(project.run(["diff", "empty"]).filtered_stderr(), @"");
+}
