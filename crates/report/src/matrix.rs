@@ -307,6 +307,9 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     rows
 }
 
+/// Explains the mark of the best values.
+pub(crate) const BEST_LEGEND: &str = "* the best value of its row";
+
 /// Describes the best value.
 pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) -> String {
     let best = matrix.best_value.as_ref();

@@ -510,3 +510,16 @@ proptest! {
         prop_assert!(!ascii || text.is_ascii(), "{text}");
     }
 }
+
+#[test]
+fn equal_errors_of_several_cases_are_printed_once() {
+    let path = "evals/get_weather.golden.json";
+    let error = |id: &str| errored(id, "", "HTTP 404");
+    let first = vec![error("gs-001"), error("gs-002"), case("gs-003", "", Outcome::Passed), error("gs-004")];
+    let second = vec![case("gs-001", "", Outcome::Passed), failed("gs-002", "", &[("a", "b")]), error("gs-003")];
+    let suites = [suite_of("a", path, Tier::Golden, first), suite_of("b", path, Tier::Golden, second)];
+    let text = rendered(&events_of(&suites), PLAIN);
+    assert_eq!(text.matches("a: HTTP 404\n      and 2 more cases with the same error\n").count(), 1, "{text}");
+    assert_eq!(text.matches("HTTP 404").count(), 2, "{text}");
+    assert!(text.contains("  gs-002\n    ✗ b: a: b\n"), "{text}");
+}
