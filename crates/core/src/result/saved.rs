@@ -142,6 +142,9 @@ pub struct SavedTrial {
     /// Whether the agent does not report its tool calls.
     #[serde(skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
+    /// Why the agent stopped, if known; `maxTurns` if a model still called tools in its last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
     /// Time from sending the message to the first text of the answer, if the reply was a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
@@ -221,6 +224,7 @@ struct RawDetails {
     response: Option<String>,
     tool_calls: Vec<ToolCall>,
     calls_unreported: bool,
+    stop_reason: Option<String>,
     first_token_ms: Option<f64>,
     assertions: Vec<AssertionVerdict>,
     skipped_tokens: Vec<String>,
@@ -304,6 +308,7 @@ impl RawTrial {
             response: details.response,
             tool_calls: details.tool_calls,
             calls_unreported: details.calls_unreported,
+            stop_reason: details.stop_reason,
             first_token_ms: details.first_token_ms,
             assertions,
             skipped_tokens: details.skipped_tokens,

@@ -2,11 +2,12 @@
 
 use karat_core::assertion::{AssertionOutcome, NearMiss};
 use karat_core::result::{AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase};
-use karat_core::trace::ToolCall;
+use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
 use super::format_start;
 use crate::console::ConsoleSettings;
+use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
 use crate::traces::{Canvas, Length, json_text};
@@ -116,6 +117,9 @@ impl Page {
         }
         for call in &trial.tool_calls {
             self.call(call);
+        }
+        if trial.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.note(MAX_TURNS_TEXT);
         }
         if trial.calls_unreported {
             self.note("the agent does not report its tool calls");
@@ -231,6 +235,7 @@ mod tests {
             duration_ms: 1250,
             error: Some("responseContains: expected 'ok' in response but not found".to_owned()),
             response: Some("no\u{1b}[2J\nreally".to_owned()),
+            stop_reason: Some("maxTurns".to_owned()),
             tool_calls: vec![serde_json::from_value(call).expect("a call")],
             assertions: vec![
                 line("toolsCalled", Some(AssertionOutcome::Passed), &[]),
@@ -292,6 +297,7 @@ mod tests {
             really
             → get_weather({"city": "Rome"})
               = {"celsius": 21}
+            (stopped after the last turn, still calling tools: see 'maxTurns')
           assertions
             ✓ toolsCalled
             — noToolErrors: does not apply
