@@ -62,7 +62,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         'Monday' in response but found it
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results
+    run [RUN_ID]: 1 result file in results ([TIME])
     to rerun what did not pass:
       karat run --no-store --id gs-shop-002 --id gs-shop-003
     "#);
@@ -81,7 +81,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results
+    run [RUN_ID]: 1 result file in results ([TIME])
     "#);
 }
 

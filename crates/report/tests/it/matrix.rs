@@ -127,6 +127,7 @@ fn renders_one_table() {
       cost per pass              $0.00500        $0.000750*
       latency p50                  900 ms           400 ms*
       latency p95                   2.0 s           500 ms*
+      * the best value of its row
       best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
         a cheaper agent passes less often
 
@@ -163,6 +164,7 @@ fn renders_ascii_and_only_failures_when_quiet() {
       cost per pass              $0.00500        $0.000750*
       latency p50                  900 ms           400 ms*
       latency p95                   2.0 s           500 ms*
+      * the best value of its row
       best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
         a cheaper agent passes less often
 
@@ -213,6 +215,7 @@ fn shows_passed_trials() {
       cost per pass  $0.0100*  $0.0167   $0.0167         —
       latency p50     100 ms    100 ms    100 ms         —
       latency p95     100 ms    100 ms    100 ms         —
+      * the best value of its row
       best value: a:1, $0.0100 per passed case at a pass rate of 100%; known for 3
         of 4 agents
 
@@ -396,6 +399,8 @@ fn renders_markdown() {
     | cost per pass | &#36;0.00500 | **&#36;0.000750** \* |
     | latency p50 | 900 ms | **400 ms** \* |
     | latency p95 | 2.0 s | **500 ms** \* |
+
+    \* the best value of its row
 
     best value: <code>openai&#58;gpt-large</code>, &#36;0.00500 per passed case at a pass rate of 100%; a cheaper agent passes less often
 
