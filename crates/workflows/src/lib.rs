@@ -5,7 +5,8 @@
 //! terminal or an HTTP framework, and never prints.
 
 pub mod agreement;
-pub mod batch_writer;
+pub mod baseline_missing;
+mod batch_writer;
 mod cancel;
 pub mod check;
 pub mod check_functions;
@@ -17,6 +18,7 @@ pub mod coverage;
 pub mod doctor;
 mod error;
 pub mod evals;
+mod eval_file_ids;
 mod event;
 pub mod feedback;
 pub mod forge;

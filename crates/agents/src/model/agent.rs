@@ -7,7 +7,7 @@ use karat_core::assertion::Mode;
 use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, ToolRunner, TrialContext};
 use karat_core::registry::Tool;
-use karat_core::trace::{ToolCall, Trace, Usage};
+use karat_core::trace::{MAX_TURNS_REACHED, ToolCall, Trace, Usage};
 use karat_json::canonical::{exact_hash, sorted};
 use karat_json::hash::short_hash;
 use serde_json::value::RawValue;
@@ -142,7 +142,7 @@ impl ModelAgent {
                 results.push(result);
             }
             if turn_number == max_turns {
-                trace.stop_reason = Some("maxTurns".to_owned());
+                trace.stop_reason = Some(MAX_TURNS_REACHED.to_owned());
             }
             messages.push(turn.message);
             messages.extend(match self.client.api() {

@@ -108,3 +108,15 @@ fn detects_an_edited_regression_case() {
     assert_eq!(output.code, Some(1));
     assert!(output.stdout.contains("was edited after it was created"), "{}", output.stdout);
 }
+
+#[test]
+fn names_the_file_that_is_empty_cut_off_or_not_an_eval_file() {
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/empty.golden.json", "\n")
+        .file("evals/cut.golden.json", "[\n  {\"id\": \"gs-x-001\",\n   \"input\": {\"message\": \"hel\n")
+        .file("evals/products.csv", "name,price\nkettle,39.90\n");
+    insta::assert_snapshot!(project.run(["run", "evals/empty.golden.json"]).filtered_stderr(), @"");
+    insta::assert_snapshot!(project.run(["run", "evals/cut.golden.json"]).filtered_stderr(), @"");
+    insta::assert_snapshot!(project.run(["run", "evals/products.csv"]).filtered_stderr(), @"");
+}

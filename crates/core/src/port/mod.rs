@@ -17,7 +17,7 @@ use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
 use karat_json::hash::long_hash;
 
-pub use self::store::{RunStore, StoreError, StoreFuture, TraceStore};
+pub use self::store::{DISK_FULL, RunStore, StoreError, StoreFuture, TraceStore};
 pub use self::telemetry::{Observation, ObservationError, Telemetry, TraceContext};
 
 /// A future that can move between threads.

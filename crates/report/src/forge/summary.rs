@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use karat_core::case::{Difficulty, Tier};
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
-use crate::matrix::dollars;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 

@@ -8,7 +8,7 @@ use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile, Tier};
 use karat_core::event::{ReportError, Reporter, RunEvent};
 use karat_core::port::Agent;
-use karat_core::result::CaseResult;
+use karat_core::result::{CaseResult, MissingCases};
 use karat_core::staleness::CurrentTool;
 use karat_forge::session::Session;
 use karat_forge::{Evidence, Slot, assess_run, check_draft, proof_values};
@@ -118,6 +118,7 @@ impl Verifier {
             strictness: Strictness { all_failures: true, strict: false },
             fail_fast: false,
             gates: None,
+            baseline_missing: MissingCases::default(),
             tokens: inputs.brief.sources.clone(),
             registry: Some(inputs.brief.registry.clone()),
             tokenizer: settings.tokenizer,

@@ -42,7 +42,7 @@ pub struct NotStored {
 pub(super) struct Recorded {
     pub(super) not_stored: Vec<NotStored>,
     /// The error if the run is not completely stored.
-    pub(super) error: Option<Error>,
+    pub(super) error: Option<StoreError>,
     pub(super) report_errors: Vec<ReportError>,
 }
 
@@ -112,7 +112,7 @@ impl<'r> RunRecorder<'r> {
         self.store.close().await;
         Recorded {
             not_stored: self.not_stored,
-            error: self.error.map(Error::from),
+            error: self.error,
             report_errors: self.reporters.into_errors(),
         }
     }
