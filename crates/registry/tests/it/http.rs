@@ -72,6 +72,23 @@ fn reports_failed_handshakes() {
     assert_eq!(error, "the MCP server 'web' did not respond within 2000 ms");
 }
 
+#[test]
+fn limits_the_size_of_replies() {
+    let large = "x".repeat(17 << 20);
+    for (status, content_type) in [(200, "application/json"), (500, "application/json"), (404, "text/plain")] {
+        let reply = json!({"status": status, "raw": large, "headers": {"content-type": content_type}});
+        let error = connect_error(&reply);
+        assert!(error.contains("a message larger than 16 MB"), "{status}: {}", &error[..error.len().min(500)]);
+    }
+}
+
+#[test]
+fn quotes_the_start_of_an_unexpected_reply() {
+    let reply = json!({"status": 200, "raw": "y".repeat(1 << 20), "headers": {"content-type": "application/json"}});
+    let error = connect_error(&reply);
+    assert!(error.contains("the reply is not a JSON-RPC message") && error.len() < 1000, "{}", error.len());
+}
+
 #[tokio::test]
 async fn reports_refused_connections() {
     let error = McpServer::connect(http("web", "http://127.0.0.1:9/mcp"), TIMEOUT).await.err().expect("no server");
