@@ -1,6 +1,7 @@
 //! An agent that is a program: JSON on stdin and stdout.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use karat_core::trace::Trace;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
+use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::history::{History, add_missing};
 use crate::http_config::{HttpConfig, RequestMap};
 use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
@@ -27,6 +29,7 @@ pub struct CommandAgent {
     pool: Option<ProcessPool>,
     /// The number of the next request to a kept program.
     next_id: AtomicU64,
+    observer: Observer,
 }
 
 impl CommandAgent {
@@ -40,7 +43,14 @@ impl CommandAgent {
         }
         let pool = config.keep_alive.then(|| ProcessPool::new(program.0.clone()));
         let config = HttpConfig { request, ..config };
-        Ok(Self { identity: format!("command:{command}"), program, config, pool, next_id: AtomicU64::new(1) })
+        let (identity, next_id) = (format!("command:{command}"), AtomicU64::new(1));
+        Ok(Self { identity, program, config, pool, next_id, observer: Observer::default() })
+    }
+
+    /// Sets the observer of exchanges.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
+        Self { observer: observer.into(), ..self }
     }
 
     /// Returns the program's path, or its bare name if it is looked up on the PATH.
@@ -61,7 +71,19 @@ impl CommandAgent {
     async fn run(&self, body: &Value) -> Result<Trace, AgentError> {
         let started = Instant::now();
         let limits = Limits { stdout_bytes: self.max_bytes(), time: None };
-        let run = self.program.run(&body.to_string(), limits).await;
+        let body = body.to_string();
+        let mut record = self.observer.record(Purpose::Message);
+        if let Some(record) = &mut record {
+            record.exchange.body = Some(body.clone().into_bytes());
+        }
+        let run = self.program.run(&body, limits).await;
+        if let Some(record) = &mut record {
+            match &run {
+                Ok(finished) => record.set_output(&finished.stdout, &finished.stderr),
+                Err(message) => record.exchange.error = Some(message.clone()),
+            }
+        }
+        drop(record);
         let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
         let parsed = parse_json(&finished).and_then(|reply| self.trace(&reply, &finished.stderr));
         let trace = parsed.map_err(|message| AgentError::new(message, finished.elapsed))?;
@@ -84,12 +106,27 @@ impl CommandAgent {
             Some(process) => process,
             None => pool.start().map_err(fail)?,
         };
-        let answer = match process.ask(&body.to_string(), self.max_bytes()).await {
+        let request = body.to_string();
+        let mut record = self.observer.record(Purpose::Message);
+        if let Some(record) = &mut record {
+            record.exchange.body = Some(request.clone().into_bytes());
+        }
+        let answer = match process.ask(&request, self.max_bytes()).await {
             Ok(answer) => answer,
-            Err(error) => return Err(fail(ask_error("the program", error, self.max_bytes(), &process).await)),
+            Err(error) => {
+                let message = ask_error("the program", error, self.max_bytes(), &process).await;
+                if let Some(record) = &mut record {
+                    record.exchange.error = Some(message.clone());
+                }
+                return Err(fail(message));
+            }
         };
         let elapsed = started.elapsed();
         let stderr = process.take_stderr().await;
+        if let Some(record) = &mut record {
+            record.set_output(&answer, &stderr);
+        }
+        drop(record);
         let reply = parse_answer(&answer, &stderr).map_err(|message| AgentError::new(message, elapsed))?;
         // Agents may have ids of their own, which are rarely numbers.
         if let Some(other) = reply.get("id").and_then(Value::as_u64).filter(|other| Some(*other) != body["id"].as_u64())

@@ -10,6 +10,7 @@ use karat_http::{Jar, RetryClass};
 use karat_json::text::text_form;
 use serde_json::Value;
 
+use crate::exchange::Purpose;
 use crate::http::{HttpAgent, Poll};
 use crate::http_reply::{Content, HttpReply};
 use crate::reply::Answer;
@@ -80,7 +81,7 @@ impl<'a> HttpConversation<'a> {
         let Some((request, id)) = &self.agent.requests.session else { return Ok(session) };
         let in_session = |message: &str| format!("cannot start a session: {message}");
         let values = self.values(&session.ids, Message { text: "", form: None });
-        let reply = self.agent.exchange(request, &values, &session.cookies, None).await;
+        let reply = self.agent.exchange(Purpose::Session, request, &values, &session.cookies, None).await;
         let reply = reply.map_err(|error| AttemptError { message: in_session(&error.message), ..error })?;
         let (class, elapsed) = (reply.class, reply.elapsed);
         let fail = |message: &str| AttemptError { elapsed, ..AttemptError::new(in_session(message), class) };
@@ -92,6 +93,7 @@ impl<'a> HttpConversation<'a> {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
         };
+        self.agent.observer.on_conversation_id(&text_form(found));
         session.ids.set(text_form(found).into_owned());
         Ok(session)
     }
@@ -107,11 +109,12 @@ impl<'a> HttpConversation<'a> {
         let format = self.agent.config.response.format;
         if let Some(session) = &self.session {
             let values = self.values(&session.ids, message);
-            return Ok((None, self.agent.exchange(request, &values, &session.cookies, format).await?));
+            let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
+            return Ok((None, reply));
         }
         let session = self.start_session(attempt).await?;
         let values = self.values(&session.ids, message);
-        let reply = self.agent.exchange(request, &values, &session.cookies, format).await?;
+        let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
         Ok((Some(session), reply))
     }
 
@@ -134,12 +137,13 @@ impl<'a> HttpConversation<'a> {
     /// Sends a further request of the turn.
     async fn continue_with(
         &self,
+        purpose: Purpose,
         request: &RequestTemplate,
         values: &Values<'_>,
         session: &Session<'a>,
     ) -> Result<Content, AttemptError> {
         let format = self.agent.config.response.format;
-        let reply = self.agent.exchange(request, values, &session.cookies, format).await?;
+        let reply = self.agent.exchange(purpose, request, values, &session.cookies, format).await?;
         reply.into_content(format).map_err(AttemptError::permanent)
     }
 
@@ -159,7 +163,7 @@ impl<'a> HttpConversation<'a> {
             }
             tokio::time::sleep(*interval).await;
             let values = Values { reply: Some(&first), ..self.values(&session.ids, message) };
-            content = self.continue_with(request, &values, session).await?;
+            content = self.continue_with(Purpose::Poll, request, &values, session).await?;
         }
         Ok(content)
     }
@@ -170,7 +174,10 @@ impl<'a> HttpConversation<'a> {
             return Ok(());
         };
         match id.find_non_null(&content.value) {
-            Some(found) => session.ids.set(text_form(found).into_owned()),
+            Some(found) => {
+                self.agent.observer.on_conversation_id(&text_form(found));
+                session.ids.set(text_form(found).into_owned());
+            }
             None if self.trial.has_turns => {
                 let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
                 return Err(format!("the reply has no conversation id at '{}'{error}", id.as_str()));
@@ -255,7 +262,7 @@ impl<'a> HttpConversation<'a> {
                 decision: Some(decision),
                 ..self.values(&session.ids, message)
             };
-            content = self.continue_with(request, &values, session).await.map_err(in_time)?;
+            content = self.continue_with(Purpose::Decision, request, &values, session).await.map_err(in_time)?;
             later += start.elapsed();
             before = Some(answer);
         }
