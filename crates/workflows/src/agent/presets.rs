@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use karat_agents::{Preset, PresetEndpoint, Reported};
+pub use karat_agents::Reported;
+use karat_agents::{Preset, PresetEndpoint};
 use karat_json::nearest;
 use schemars::JsonSchema;
 use serde::Serialize;

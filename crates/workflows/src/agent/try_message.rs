@@ -8,7 +8,7 @@ use std::time::Duration;
 use karat_agents::{Exchange, ExchangeObserver, Preset, Reported, recognise};
 use karat_core::case::Case;
 use karat_core::port::{Agent, Conversation, IgnoreWaits, Telemetry, TrialContext};
-use karat_core::redact::{Redactor, is_secret_name};
+use karat_core::redact::{MASK, Redactor, is_secret_name};
 use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_json::parse;
 use schemars::JsonSchema;
@@ -250,7 +250,7 @@ impl Talk<'_> {
         let text = |text: &str| self.redactor.text(text).into_owned();
         let (method, url) = exchange.endpoint.unzip();
         let headers = exchange.headers.iter().map(|(name, value)| {
-            let value = if is_secret_name(name) { Cow::Borrowed("***") } else { self.redactor.text(value) };
+            let value = if is_secret_name(name) { Cow::Borrowed(MASK) } else { self.redactor.text(value) };
             (name.clone(), value.into_owned())
         });
         let request = TrialRequest {
