@@ -136,7 +136,7 @@ fn shows_sessions_polls_and_the_id_of_the_agent() {
     }));
     let agent = json!({
         "session": {"request": {"url": "/sessions"}, "id": "/id"},
-        "request": {"url": "/sessions/{{conversationId}}/messages"},
+        "request": {"url": "/sessions/{{conversationId}}/ask"},
         "poll": {"request": {"url": "/runs/{{reply:/run}}"}, "until": {"path": "/status", "equals": "done"}, "intervalMs": 1},
         "response": {"response": "/reply"},
     });
@@ -299,7 +299,7 @@ fn detects_products_without_side_effects(
     #[case] reply: Value,
     #[case] expected: &str,
 ) {
-    let server = ScriptedServer::start(json!({format!("GET {asked}"): reply}));
+    let server = ScriptedServer::start(json!({(format!("GET {asked}")): reply}));
     // The headers of the project are those of another agent.
     let project = project().file(
         "karat.json",
@@ -404,7 +404,7 @@ mod products {
     #[rstest]
     #[case(AgentProduct::Chat, "", "chat:URL?model=shop")]
     #[case(AgentProduct::Messages, "/v1", "messages:URL/v1?model=shop")]
-    #[case(AgentProduct::Responses, "/v1/responses", "responses:URL/v1/responses")]
+    #[case(AgentProduct::Responses, "/v1/responses", "responses:URL/v1/responses?model=shop")]
     #[case(AgentProduct::Dify, "/v1", "dify:URL/v1")]
     #[case(AgentProduct::Rasa, "", "rasa:URL")]
     #[case(AgentProduct::N8n, "/webhook/shop/chat", "n8n:URL/webhook/shop/chat")]
@@ -422,7 +422,7 @@ mod products {
     #[case(AgentProduct::Adk, "", "adk:URL?app=shop")]
     #[case(AgentProduct::A2a, "", "a2a:URL")]
     #[case(AgentProduct::Mastra, "", "mastra:URL?agent=shop")]
-    #[ignore = "needs agent servers"]
+    #[ignore = "needs langgraph, langserve, google-adk, a2a-sdk and the JavaScript libraries of agents"]
     fn servers_are_detected_and_tried(#[case] product: AgentProduct, #[case] path: &str, #[case] expected: &str) {
         is_detected_and_tried(product, path, expected);
     }

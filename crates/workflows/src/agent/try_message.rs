@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use karat_agents::{Exchange, ExchangeObserver, Preset, Reported, recognise};
 use karat_core::case::Case;
-use karat_core::port::{Agent, Conversation, IgnoreWaits, Telemetry, TrialContext};
+use karat_core::port::{Conversation, IgnoreWaits, Telemetry, TrialContext};
 use karat_core::redact::{MASK, Redactor, is_secret_name};
 use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_json::parse;
@@ -178,7 +178,8 @@ pub async fn try_messages(request: Request, context: &Context<'_>) -> Result<Age
         wait_observer: &IgnoreWaits,
     };
     let endpoint = settings.agent_endpoints.first().map(|endpoint| endpoint.value.clone()).unwrap_or_default();
-    let mut talk = Talk { collector: &collector, endpoint: &endpoint, timeout: settings.timeout, redactor: &settings.redactor };
+    let (timeout, redactor) = (settings.timeout, &settings.redactor);
+    let talk = Talk { collector: &collector, endpoint: &endpoint, timeout, redactor };
     let mut conversation = agent.start(trial);
     let mut turns: Vec<TrialTurn> = Vec::new();
     for message in &request.messages {
@@ -219,7 +220,7 @@ struct Talk<'t> {
 }
 
 impl Talk<'_> {
-    async fn send(&mut self, message: &str, conversation: &mut (dyn Conversation + '_)) -> TrialTurn {
+    async fn send(&self, message: &str, conversation: &mut (dyn Conversation + '_)) -> TrialTurn {
         let answered = tokio::time::timeout(self.timeout, conversation.send(message)).await;
         let exchanges = self.collector.take();
         let answered = match answered {
