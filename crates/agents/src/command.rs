@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use karat_json::text::text_form;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
+use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::http_config::{HttpConfig, RequestMap};
 use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
 use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
@@ -32,6 +34,7 @@ pub struct CommandAgent {
     pool: Option<ProcessPool>,
     /// The number of the next request to a kept program.
     next_id: AtomicU64,
+    observer: Observer,
 }
 
 /// The requests, and the messages of the history.
@@ -88,7 +91,14 @@ impl CommandAgent {
             secrets: environment.secrets,
             pool,
             next_id: AtomicU64::new(1),
+            observer: Observer::default(),
         })
+    }
+
+    /// Sets the observer of exchanges.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
+        Self { observer: observer.into(), ..self }
     }
 
     /// Returns the values of environment variables that requests contain.
@@ -114,7 +124,18 @@ impl CommandAgent {
     async fn run(&self, body: &str) -> Result<Answered, AgentError> {
         let started = Instant::now();
         let limits = Limits { stdout_bytes: self.max_bytes(), time: None };
+        let mut record = self.observer.record(Purpose::Message);
+        if let Some(record) = &mut record {
+            record.exchange.body = Some(body.as_bytes().to_vec());
+        }
         let run = self.program.run(body, limits).await;
+        if let Some(record) = &mut record {
+            match &run {
+                Ok(finished) => record.set_output(&finished.stdout, &finished.stderr),
+                Err(message) => record.exchange.error = Some(message.clone()),
+            }
+        }
+        drop(record);
         let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
         let (elapsed, stderr) = (finished.elapsed, finished.stderr.clone());
         let reply = parse_json(&finished).map_err(|message| AgentError::new(message, elapsed))?;
@@ -135,13 +156,27 @@ impl CommandAgent {
             Some(process) => process,
             None => pool.start().map_err(fail)?,
         };
+        let mut record = self.observer.record(Purpose::Message);
+        if let Some(record) = &mut record {
+            record.exchange.body = Some(request.as_bytes().to_vec());
+        }
         let answer = match process.ask(&request, self.max_bytes()).await {
             Ok(answer) => answer,
-            Err(error) => return Err(fail(ask_error("the program", error, self.max_bytes(), &process).await)),
+            Err(error) => {
+                let message = ask_error("the program", error, self.max_bytes(), &process).await;
+                if let Some(record) = &mut record {
+                    record.exchange.error = Some(message.clone());
+                }
+                return Err(fail(message));
+            }
         };
         let elapsed = started.elapsed();
         let fail = |message: String| AgentError::new(message, elapsed);
         let stderr = process.take_stderr().await;
+        if let Some(record) = &mut record {
+            record.set_output(&answer, &stderr);
+        }
+        drop(record);
         let reply = parse_answer(&answer, &stderr).map_err(fail)?;
         // Agents may have ids of their own, which are rarely numbers.
         let other = reply.get("id").and_then(Value::as_u64).filter(|other| *other != id && !self.requests.has_id);

@@ -4,12 +4,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use karat_core::port::{AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_http::{Jar, RetryClass};
 use karat_json::text::text_form;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::exchange::Purpose;
 use crate::http::{HttpAgent, Poll};
 use crate::http_reply::{Content, HttpReply};
 use crate::reply::Answer;
@@ -80,7 +83,7 @@ impl<'a> HttpConversation<'a> {
         let Some((request, id)) = &self.agent.requests.session else { return Ok(session) };
         let in_session = |message: &str| format!("cannot start a session: {message}");
         let values = self.values(&session.ids, Message { text: "", form: None });
-        let reply = self.agent.exchange(request, &values, &session.cookies, None).await;
+        let reply = self.agent.exchange(Purpose::Session, request, &values, &session.cookies, None).await;
         let reply = reply.map_err(|error| AttemptError { message: in_session(&error.message), ..error })?;
         let (class, elapsed) = (reply.class, reply.elapsed);
         let fail = |message: &str| AttemptError { elapsed, ..AttemptError::new(in_session(message), class) };
@@ -92,6 +95,7 @@ impl<'a> HttpConversation<'a> {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
         };
+        self.agent.observer.on_conversation_id(&text_form(found));
         session.ids.set(text_form(found).into_owned());
         Ok(session)
     }
@@ -107,11 +111,12 @@ impl<'a> HttpConversation<'a> {
         let format = self.agent.config.response.format;
         if let Some(session) = &self.session {
             let values = self.values(&session.ids, message);
-            return Ok((None, self.agent.exchange(request, &values, &session.cookies, format).await?));
+            let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
+            return Ok((None, reply));
         }
         let session = self.start_session(attempt).await?;
         let values = self.values(&session.ids, message);
-        let reply = self.agent.exchange(request, &values, &session.cookies, format).await?;
+        let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
         Ok((Some(session), reply))
     }
 
@@ -134,12 +139,13 @@ impl<'a> HttpConversation<'a> {
     /// Sends a further request of the turn.
     async fn continue_with(
         &self,
+        purpose: Purpose,
         request: &RequestTemplate,
         values: &Values<'_>,
         session: &Session<'a>,
     ) -> Result<Content, AttemptError> {
         let format = self.agent.config.response.format;
-        let reply = self.agent.exchange(request, values, &session.cookies, format).await?;
+        let reply = self.agent.exchange(purpose, request, values, &session.cookies, format).await?;
         reply.into_content(format, self.agent.config.response.conversation.is_some()).map_err(AttemptError::permanent)
     }
 
@@ -159,7 +165,7 @@ impl<'a> HttpConversation<'a> {
             }
             tokio::time::sleep(*interval).await;
             let values = Values { reply: Some(&first), ..self.values(&session.ids, message) };
-            content = self.continue_with(request, &values, session).await?;
+            content = self.continue_with(Purpose::Poll, request, &values, session).await?;
         }
         Ok(content)
     }
@@ -170,7 +176,10 @@ impl<'a> HttpConversation<'a> {
             return Ok(());
         };
         match id.find_non_null(&content.value) {
-            Some(found) => session.ids.set(text_form(found).into_owned()),
+            Some(found) => {
+                self.agent.observer.on_conversation_id(&text_form(found));
+                session.ids.set(text_form(found).into_owned());
+            }
             None if self.trial.has_turns => {
                 let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
                 return Err(format!("the reply has no conversation id at '{}'{error}", id.as_str()));
@@ -254,7 +263,7 @@ impl<'a> HttpConversation<'a> {
                 decision: Some(decision),
                 ..self.values(&session.ids, message)
             };
-            content = self.continue_with(request, &values, session).await.map_err(in_time)?;
+            content = self.continue_with(Purpose::Decision, request, &values, session).await.map_err(in_time)?;
             later += start.elapsed();
             before = Some(answer);
         }
@@ -267,6 +276,28 @@ impl<'a> HttpConversation<'a> {
         let rendered = form.render(&values);
         let parsed = rendered.and_then(|json| serde_json::from_str(&json).map_err(|error| error.to_string()));
         parsed.map_err(|message| AgentError::new(message, Duration::ZERO))
+    }
+}
+
+impl Agent for HttpAgent {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(HttpConversation::new(self, trial))
     }
 }
 

@@ -8,6 +8,7 @@ use karat_http::header::{CONTENT_TYPE, LOCATION};
 use karat_http::{Response, RetryClass, StatusCode, read_body, read_chunks};
 use serde_json::Value;
 
+use crate::exchange::ExchangeRecord;
 use crate::reply::parse_reply;
 use crate::reply_error::find_error_event;
 use crate::response_map::Format;
@@ -47,13 +48,23 @@ impl HttpReply {
         format: Option<Format>,
         max_bytes: u64,
         start: Instant,
+        mut record: Option<&mut ExchangeRecord<'_>>,
     ) -> Result<Self, AttemptError> {
+        if let Some(record) = &mut record {
+            record.set_response(&response);
+        }
         let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let body = match framing(&response, format) {
-            None => Body::Bytes(read_body(response, max_bytes).await?),
-            Some(framing) => receive_events(response, framing, max_bytes, start).await?,
+            None => {
+                let body = read_body(response, max_bytes).await?;
+                if let Some(record) = record {
+                    record.push(&body);
+                }
+                Body::Bytes(body)
+            }
+            Some(framing) => receive_events(response, framing, max_bytes, start, record).await?,
         };
         Ok(Self { status, class, location, body, elapsed: start.elapsed() })
     }
@@ -130,11 +141,15 @@ async fn receive_events(
     framing: Framing,
     max_bytes: u64,
     start: Instant,
+    mut record: Option<&mut ExchangeRecord<'_>>,
 ) -> Result<Body, AttemptError> {
     let mut decoder = EventDecoder::new(framing);
     let mut arrivals = Vec::new();
     let mut failure = None;
     let received = read_chunks(response, max_bytes, |chunk| {
+        if let Some(record) = &mut record {
+            record.push(chunk);
+        }
         failure = decoder.push(chunk).err();
         arrivals.resize(decoder.count(), start.elapsed());
         if failure.is_some() || decoder.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::http_config::read_template;
-use crate::template::{Scope, check_value};
+use crate::template::{Scope, check_value, read_template};
 
 /// The request that is sent for a message.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

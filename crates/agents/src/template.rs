@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use karat_core::port::TrialContext;
 use karat_json::text::text_form;
-use karat_json::{Path, Problems, Subject, nearest};
+use karat_json::{Path, Problems, Subject, nearest, read_string};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -510,6 +510,13 @@ pub(crate) fn check_value(value: &Value, scope: Scope, path: &Path<'_>, problems
         }
         _ => {}
     }
+}
+
+/// Reads a text with placeholders.
+pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let text = read_string(value, path, problems)?;
+    check_text(&text, scope, path, problems);
+    Some(text)
 }
 
 pub(crate) fn check_text(text: &str, scope: Scope, path: &Path<'_>, problems: &mut Problems) {

@@ -1,5 +1,6 @@
 //! Command-line arguments.
 
+mod agent;
 mod author;
 mod check;
 mod choice;
@@ -25,6 +26,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use karat_workflows::schema::FORMATS;
 
+pub(crate) use self::agent::{AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs};
 pub(crate) use self::author::AuthorArgs;
 pub(crate) use self::check::CheckArgs;
 pub(crate) use self::config::{ConfigFileArgs, StoreArgs, config_flags};
@@ -136,6 +138,8 @@ pub(crate) enum Verb {
     Contradictions(ContradictionsArgs),
     /// Import, receive, list and show traces
     Trace(TraceArgs),
+    /// Try an agent with a message, and find or show the preset for it
+    Agent(AgentVerbArgs),
     /// Draft golden and labeled cases for a tool
     Forge(Box<ForgeArgs>),
     /// Create karat.json and a first eval file

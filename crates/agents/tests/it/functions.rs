@@ -215,7 +215,7 @@ impl Project {
 #[case("python:functions:agent.answer", "method hi")]
 #[case("python:functions:data", "hi")]
 #[case("python:functions:reads", "nothing to read")]
-#[case("python:functions:all_of_it", "case_id conversation_id messages turn")]
+#[case("python:functions:all_of_it", "case_id conversation_id messages traceparent turn")]
 #[case("python:functions:surrogate", "half ? a character")]
 #[case("node:functions.mjs", "hi")]
 #[case("node:functions.mjs#default", "hi")]

@@ -1,6 +1,6 @@
 //! `karat run`: runs eval files against an agent.
 
-mod telemetry;
+pub(crate) mod telemetry;
 mod watch;
 
 use std::collections::BTreeSet;

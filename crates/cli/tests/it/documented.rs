@@ -269,6 +269,7 @@ fn commands_without_output_are_valid() {
 #[cfg(unix)]
 #[rstest]
 #[case("tutorial.md")]
+#[case("guides/agents.md")]
 #[case("guides/ci.md")]
 #[case("guides/eval-functions.md")]
 #[case("guides/regressions.md")]

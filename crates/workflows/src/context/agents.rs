@@ -68,13 +68,16 @@ fn make_agent(
     if let Some((preset, url)) = Preset::split(&text) {
         let PresetEndpoint { url, config, .. } =
             preset.endpoint(url, &settings.agent.source).map_err(|error| Error::invalid(error.to_string()))?;
-        return http_agent(&url, config, Some(text), settings);
+        return http_agent(&url, config, Some(text), models, settings);
     }
     if text.starts_with("http://") || text.starts_with("https://") {
-        return http_agent(&text, settings.agent.config.clone(), None, settings);
+        return http_agent(&text, settings.agent.config.clone(), None, models, settings);
     }
     if let Some(agent) = function_agent(&text, settings)? {
-        return Ok(Arc::new(agent));
+        return Ok(Arc::new(match models.observer() {
+            Some(observer) => agent.with_observer(Arc::clone(observer)),
+            None => agent,
+        }));
     }
     match text.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
@@ -100,7 +103,10 @@ fn make_agent(
                     .hint(format!("use command:./{name} for the file in the project's root")));
             }
             redact_arguments(agent.arguments(), &settings.redactor);
-            Ok(Arc::new(agent))
+            Ok(Arc::new(match models.observer() {
+                Some(observer) => agent.with_observer(Arc::clone(observer)),
+                None => agent,
+            }))
         }
         _ if is_model(&text, settings) => {
             let (registry, execution) = (tools.registry.as_ref(), tools.execution(&settings.live));
@@ -116,6 +122,7 @@ fn http_agent(
     url: &str,
     config: HttpConfig,
     identity: Option<String>,
+    models: &Models,
     settings: &Settings,
 ) -> Result<Arc<dyn Agent>, Error> {
     let agent =
@@ -125,6 +132,10 @@ fn http_agent(
     agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
     let agent = match identity {
         Some(identity) => agent.with_identity(identity),
+        None => agent,
+    };
+    let agent = match models.observer() {
+        Some(observer) => agent.with_observer(Arc::clone(observer)),
         None => agent,
     };
     let throttle = Arc::new(Throttle::new(settings.concurrency, None));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price, Provider, ProviderConfig,
+    Budget, ExchangeObserver, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price, Provider, ProviderConfig,
     Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
@@ -25,11 +25,21 @@ pub struct Models {
     budget: Arc<Budget>,
     /// No calls are made, so no key is needed.
     offline: bool,
+    observer: Option<Arc<dyn ExchangeObserver>>,
 }
 
 impl Models {
     pub fn new(settings: &Settings, offline: bool) -> Self {
-        Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline }
+        Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline, observer: None }
+    }
+
+    /// Sets the observer of the exchanges with all agents.
+    pub fn observe(&mut self, observer: Arc<dyn ExchangeObserver>) {
+        self.observer = Some(observer);
+    }
+
+    pub fn observer(&self) -> Option<&Arc<dyn ExchangeObserver>> {
+        self.observer.as_ref()
     }
 
     /// Returns the budget of the run.
@@ -103,7 +113,12 @@ impl Models {
         if parameters.seed.is_some() && provider.api == karat_agents::Api::Anthropic {
             notices.warn(&format!("{endpoint} does not support 'seed': it is ignored"));
         }
-        ModelClient::new(provider, model.to_owned(), model_settings).map_err(|error| Error::invalid(error.to_string()))
+        let client = ModelClient::new(provider, model.to_owned(), model_settings)
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(match &self.observer {
+            Some(observer) => client.with_observer(Arc::clone(observer)),
+            None => client,
+        })
     }
 
     fn provider(&self, name: &str, config: &ProviderConfig, settings: &Settings) -> Result<Provider, Error> {

@@ -15,8 +15,8 @@ use crate::printer::Printer;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running receiver; it stops when this is dropped.
-pub(super) struct TelemetryReceiver {
-    pub(super) telemetry: Arc<dyn Telemetry>,
+pub(crate) struct TelemetryReceiver {
+    pub(crate) telemetry: Arc<dyn Telemetry>,
     stop: CancellationToken,
 }
 
@@ -27,7 +27,7 @@ impl Drop for TelemetryReceiver {
 }
 
 /// Starts the receiver if the configuration asks for it. A replayed run calls no agent, so it needs none.
-pub(super) async fn start(context: &Context<'_>, printer: &Printer) -> Result<Option<TelemetryReceiver>, Error> {
+pub(crate) async fn start(context: &Context<'_>, printer: &Printer) -> Result<Option<TelemetryReceiver>, Error> {
     let settings = &context.settings;
     let Some(config) = settings.agent.config.telemetry.as_ref().filter(|_| !settings.recording.is_offline()) else {
         return Ok(None);
