@@ -246,7 +246,8 @@ fn suite_plans<'b>(
         plans.extend(files.into_iter().map(|SelectedSuite { loaded, skipped, all_selected }| {
             let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
-            let found = baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
+            let found =
+                baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
             compared.extend(found);
             let baseline = baseline.zip(found).map(|(baseline, result)| baseline.of_suite(result, &path, shard));
             let EvalPath { display_path: path, in_project: project_path, .. } = path;
