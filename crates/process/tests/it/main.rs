@@ -210,7 +210,7 @@ async fn stderr_belongs_to_the_request_that_caused_it() {
     let mut process = answering("for i in $(seq 300); do echo \"$line $i\" >&2; done; echo done");
     for line in ["a", "b", "c", "d"] {
         process.ask(line, 100).await.expect("an answer");
-        let expected: String = (1..=300).map(|index| format!("{line} {index}\n")).collect();
+        let expected = (1..=300).map(|index| format!("{line} {index}\n")).collect::<Vec<_>>().concat();
         assert_eq!(process.take_stderr().await, expected);
     }
 }
