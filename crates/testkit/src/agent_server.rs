@@ -100,9 +100,9 @@ impl AgentServer {
         let command = |port: u16| {
             let port = port.to_string();
             let mut command = Command::new(&launch.program[0]);
-            command.args(
-                launch.program[1..].iter().map(|argument| if argument == "PORT" { port.as_ref() } else { argument }),
-            );
+            for argument in &launch.program[1..] {
+                command.arg(if argument == "PORT" { port.as_ref() } else { argument.as_os_str() });
+            }
             command.current_dir(&current_dir).env("HOME", folder.path()).env("PYTHONDONTWRITEBYTECODE", "1");
             command.envs(launch.variables.iter().copied());
             command
