@@ -65,8 +65,8 @@ mod tests {
 
     use super::*;
 
-    fn result(suites: Option<usize>, not_run: &Value) -> EarlierResult {
-        let mut result = json!({"runId": "r", "tier": "golden", "toolName": "x", "cases": [], "summary": not_run});
+    fn result(suites: Option<usize>, summary: &Value) -> EarlierResult {
+        let mut result = json!({"runId": "r", "tier": "golden", "toolName": "x", "cases": [], "summary": summary});
         if let Some(suites) = suites {
             result["suites"] = json!(suites);
         }
@@ -74,19 +74,24 @@ mod tests {
     }
 
     #[rstest]
-    #[case(&[result(None, &json!({"notRun": 0}))], 0, None)]
-    #[case(&[result(None, &json!({"notRun": 1}))], 0, Some("1 case did not run"))]
-    #[case(&[result(Some(2), &json!({"notRun": 2})), result(Some(2), &json!({"notRun": 8}))], 0, Some("10 cases did not run"))]
-    #[case(&[result(Some(3), &json!({"notRun": 1}))], 0, Some("1 case did not run, 2 result files are missing"))]
-    #[case(&[result(Some(3), &json!({"notRun": 0}))], 1, Some("1 result file is missing"))]
-    // Other runners may use the key for something else.
-    #[case(&[result(None, &json!("all passed"))], 0, None)]
+    #[case(&[(None, 0)], 0, None)]
+    #[case(&[(None, 1)], 0, Some("1 case did not run"))]
+    #[case(&[(Some(2), 2), (Some(2), 8)], 0, Some("10 cases did not run"))]
+    #[case(&[(Some(3), 1)], 0, Some("1 case did not run, 2 result files are missing"))]
+    #[case(&[(Some(3), 0)], 1, Some("1 result file is missing"))]
     fn counts_what_is_missing(
-        #[case] results: &[EarlierResult],
+        #[case] results: &[(Option<usize>, usize)],
         #[case] unreadable: usize,
         #[case] expected: Option<&str>,
     ) {
-        let found = Incomplete::find(results, unreadable).map(|incomplete| incomplete.to_string());
+        let results: Vec<EarlierResult> =
+            results.iter().map(|(suites, not_run)| result(*suites, &json!({ "notRun": not_run }))).collect();
+        let found = Incomplete::find(&results, unreadable).map(|incomplete| incomplete.to_string());
         assert_eq!(found.as_deref(), expected);
+    }
+
+    #[test]
+    fn ignores_summaries_of_other_runners() {
+        assert_eq!(Incomplete::find(&[result(None, &json!("all passed"))], 0), None);
     }
 }
