@@ -166,12 +166,7 @@ impl ExchangeObserver for LastExchange {
 }
 
 /// Sends a message in the form of a kind, and returns the endpoint if the reply is of that kind.
-async fn try_kind(
-    kind: Option<&'static str>,
-    url: &str,
-    message: &str,
-    timeout: Duration,
-) -> Result<String, Failure> {
+async fn try_kind(kind: Option<&'static str>, url: &str, message: &str, timeout: Duration) -> Result<String, Failure> {
     let fail = |problem: String| Failure { problem, is_final: false };
     let (text, url, config) = match kind.and_then(Preset::named) {
         Some(preset) => {
@@ -249,13 +244,7 @@ fn bases(url: &Url) -> Vec<Url> {
 }
 
 /// Returns the agent if the reply to a discovery request is that of the product.
-fn match_discovery(
-    preset: &Preset,
-    discovery: &Discovery,
-    base: &Url,
-    given: &Url,
-    reply: &Value,
-) -> Option<Detected> {
+fn match_discovery(preset: &Preset, discovery: &Discovery, base: &Url, given: &Url, reply: &Value) -> Option<Detected> {
     if discovery.when.holds(reply) != Ok(true) {
         return None;
     }
@@ -391,7 +380,11 @@ mod tests {
 
     #[rstest]
     #[case(None, r#"{"choices": [{"message": {"role": "assistant", "content": "hi"}}]}"#, Some("chat"))]
-    #[case(Some("text/event-stream"), "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n", Some("ag-ui"))]
+    #[case(
+        Some("text/event-stream"),
+        "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+        Some("ag-ui")
+    )]
     #[case(None, r#"{"response": "hi"}"#, None)]
     #[case(None, "<html>", None)]
     fn recognises_replies(#[case] content_type: Option<&str>, #[case] body: &str, #[case] expected: Option<&str>) {

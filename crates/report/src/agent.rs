@@ -141,7 +141,11 @@ impl Page {
     fn write_line(&self, line: &str, out: &mut String) {
         let line = printable(line);
         let (columns, ellipsis) = (self.settings.columns, self.settings.symbols.ellipsis);
-        let line = if self.settings.verbosity == Verbosity::Full { line } else { truncate(&line, columns, ellipsis).into_owned().into() };
+        let line = if self.settings.verbosity == Verbosity::Full {
+            line
+        } else {
+            truncate(&line, columns, ellipsis).into_owned().into()
+        };
         let _ = writeln!(out, "{}", self.settings.palette.dim(line));
     }
 

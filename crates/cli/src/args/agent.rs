@@ -3,9 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::OutputFormat;
-use super::config::{
-    AgentArgs, AgentEndpointArgs, ConfigFileArgs, ProviderArgs, RegistryArgs, ToolExecutionArgs,
-};
+use super::config::{AgentArgs, AgentEndpointArgs, ConfigFileArgs, ProviderArgs, RegistryArgs, ToolExecutionArgs};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -10,9 +10,7 @@ use karat_workflows::agent::try_message::{Request, try_messages};
 use serde_json::Value;
 
 use super::run::telemetry;
-use crate::args::{
-    AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs, OutputFormat,
-};
+use crate::args::{AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs, OutputFormat};
 use crate::ask;
 use crate::failure::Failure;
 use crate::surface::Surface;
@@ -32,7 +30,7 @@ fn run_try(args: AgentTryArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fail
     let trial = surface.run(async {
         let receiver = telemetry::start(&context, printer).await?;
         let telemetry = receiver.as_ref().map(|receiver| Arc::clone(&receiver.telemetry));
-        try_messages(Request { messages, telemetry }, &context).await
+        try_messages(&Request { messages, telemetry }, &context).await
     })?;
     printer.print_result(args.format, &trial, agent_trial_text)?;
     Ok(if trial.answered { ExitStatus::Success } else { ExitStatus::Errored })
@@ -92,8 +90,7 @@ fn report(detection: &Detection, surface: &Surface<'_>) {
     for tried in &detection.tried {
         printer.warn(&format!("{}: {}", tried.kind.as_deref().unwrap_or("karat's own format"), tried.problem));
     }
-    printer.failure(
-        &Failure::errored("the agent was not recognised")
-            .hint("describe its requests and replies with 'agent' in karat.json, and see the result: karat agent try \"Hello\""),
-    );
+    printer.failure(&Failure::errored("the agent was not recognised").hint(
+        "describe its requests and replies with 'agent' in karat.json, and see the result: karat agent try \"Hello\"",
+    ));
 }

@@ -201,7 +201,10 @@ fn tries_programs_functions_and_scripts() {
         let turn = &tried["turns"][0];
         assert_eq!(turn["answer"]["response"], answer, "{tried:#}");
         let exchanges = turn["exchanges"].as_array().unwrap();
-        assert_eq!(exchanges.first().map(|exchange| &exchange["request"]["body"]["message"]), sent.then_some(&json!("hi")));
+        assert_eq!(
+            exchanges.first().map(|exchange| &exchange["request"]["body"]["message"]),
+            sent.then_some(&json!("hi"))
+        );
         let output = project.run(["agent", "try", "hi", "--agent-endpoint", endpoint]);
         assert_fits(&output);
     }
@@ -331,7 +334,8 @@ fn sends_a_message_only_if_told_to() {
 fn detects_the_shape_of_a_reply() {
     let events = "data: {\"type\":\"start\"}\n\ndata: {\"type\":\"text-start\",\"id\":\"t\"}\n\ndata: {\"type\":\"text-delta\",\"id\":\"t\",\"delta\":\"Hi\"}\n\ndata: {\"type\":\"text-end\",\"id\":\"t\"}\n\ndata: {\"type\":\"finish\"}\n\ndata: [DONE]\n\n";
     let stream = json!({"raw": events, "headers": {"content-type": "text/event-stream"}});
-    let server = ScriptedServer::start(json!({"*": stream, "Hello": {"json": {"error": "messages is missing"}, "status": 400}}));
+    let server =
+        ScriptedServer::start(json!({"*": stream, "Hello": {"json": {"error": "messages is missing"}, "status": 400}}));
     let url = format!("{}/api/chat", server.base_url());
     let output = project().run(["agent", "detect", &url, "--yes", "--format", "json"]);
     let detected: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -371,7 +375,10 @@ fn writes_the_endpoint_and_keeps_the_rest() {
     };
     let before = "{\n    \"timeoutMs\":   5000,\n    \"agentEndpoint\": \"http://old\", \"agent\": {}\n}\n";
     assert_eq!(written(before), before.replace("http://old", &endpoint));
-    assert_eq!(written("{\n  \"timeoutMs\": 5000\n}\n"), format!("{{\n  \"agentEndpoint\": \"{endpoint}\",\n  \"timeoutMs\": 5000\n}}\n"));
+    assert_eq!(
+        written("{\n  \"timeoutMs\": 5000\n}\n"),
+        format!("{{\n  \"agentEndpoint\": \"{endpoint}\",\n  \"timeoutMs\": 5000\n}}\n")
+    );
     let empty = project();
     empty.run(["agent", "detect", &server.base_url(), "--write"]);
     assert_eq!(empty.read_json("karat.json"), json!({"agentEndpoint": endpoint}));

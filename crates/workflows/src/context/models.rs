@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, ExchangeObserver, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price, Provider, ProviderConfig,
-    Throttle, ToolExecution,
+    Budget, ExchangeObserver, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price,
+    Provider, ProviderConfig, Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
 use karat_json::nearest;
@@ -30,7 +30,12 @@ pub struct Models {
 
 impl Models {
     pub fn new(settings: &Settings, offline: bool) -> Self {
-        Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline, observer: None }
+        Self {
+            throttles: BTreeMap::new(),
+            budget: Arc::new(Budget::new(settings.max_cost_usd)),
+            offline,
+            observer: None,
+        }
     }
 
     /// Sets the observer of the exchanges with all agents.

@@ -17,7 +17,9 @@ use karat_registry::{McpServerConfig, read_path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::discover::{Discovery, FoundAgent, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
+pub use self::discover::{
+    Discovery, FoundAgent, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS,
+};
 use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
 use self::registry_tools::RegistryTools;
 use crate::error::Error;
