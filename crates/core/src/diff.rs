@@ -1,6 +1,6 @@
 //! Compares two results of the same suite.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Not;
 
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub fn compare_with_baseline(
     result: &mut SuiteResult,
     run_id: &str,
     baseline: &[EarlierCase],
-    removed: &HashSet<String>,
+    removed: &BTreeSet<String>,
 ) -> ComparisonCounts {
     let current: Vec<EarlierCase> = result.cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
     let diffs = diff_cases(baseline, &current);
@@ -93,7 +93,7 @@ fn is_still_failing(diff: &CaseDiff) -> bool {
 }
 
 /// Returns the cases of the baseline without a result, except those that have a `skip` now.
-fn missing_cases(diffs: &[CaseDiff], result: &SuiteResult, removed: &HashSet<String>) -> MissingCases {
+fn missing_cases(diffs: &[CaseDiff], result: &SuiteResult, removed: &BTreeSet<String>) -> MissingCases {
     let skipped: HashSet<&str> = result.skipped.iter().map(|case| case.id.as_str()).collect();
     let without_result = diffs.iter().filter(|diff| diff.change == Change::Removed);
     let ids = without_result.map(|diff| &diff.id).filter(|id| !skipped.contains(id.as_str())).cloned();

@@ -2,7 +2,7 @@
 
 use karat_core::case::RubricFile;
 use karat_core::chat::ChatModel;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub struct Baseline {
     pub run_id: String,
     pub cases: Vec<EarlierCase>,
     /// Ids of cases that are no longer in the eval file.
-    pub removed: HashSet<String>,
+    pub removed: BTreeSet<String>,
 }
 
 impl SuitePlan {

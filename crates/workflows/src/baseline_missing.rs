@@ -1,6 +1,6 @@
 //! Cases of the baseline whose suites a run does not have.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, MissingCases};
@@ -40,6 +40,6 @@ pub(crate) fn cases_of_missing_suites(
 }
 
 /// Returns the cases of a result that are not among the ids of its eval file.
-pub(crate) fn removed_cases(result: &EarlierResult, ids: &HashSet<String>) -> HashSet<String> {
+pub(crate) fn removed_cases(result: &EarlierResult, ids: &BTreeSet<String>) -> BTreeSet<String> {
     result.cases.iter().map(|case| &case.id).filter(|id| !ids.contains(*id)).cloned().collect()
 }

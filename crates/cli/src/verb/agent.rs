@@ -30,7 +30,7 @@ fn run_try(args: AgentTryArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fail
     let trial = surface.run(async {
         let receiver = telemetry::start(&context, printer).await?;
         let telemetry = receiver.as_ref().map(|receiver| Arc::clone(&receiver.telemetry));
-        try_messages(Request { messages, telemetry }, &context).await
+        try_messages(&Request { messages, telemetry }, &context).await
     })?;
     printer.print_result(args.format, &trial, agent_trial_text)?;
     Ok(if trial.answered { ExitStatus::Success } else { ExitStatus::Errored })

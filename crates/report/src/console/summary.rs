@@ -133,7 +133,7 @@ impl Page {
     pub(super) fn baseline_missing(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.warning.trim_end();
         for text in baseline_missing_texts(totals) {
-            self.note(mark, &self.settings.palette.warning(mark), &text, out);
+            self.run_note(mark, &self.settings.palette.warning(mark), &text, out);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use karat_agents::{Detected, Evidence, Trial, detect_by_replies, discover};
+use karat_agents::{Detected, Evidence, Preset, Trial, detect_by_replies, discover};
 use karat_json::{Finding, InvalidFile, JsonText, Side};
 use karat_project::{create_file, read_text, replace_file};
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub struct Detection {
     /// How the agent was recognised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// What else to know, such as other values of parameters.
+    /// The description of the preset, and what else to know, such as other values of parameters.
     pub notes: Vec<String>,
     /// The kinds for which a message was sent, without success.
     pub tried: Vec<TriedKind>,
@@ -97,8 +97,9 @@ fn detection(url: &str, found: Option<Detected>, trials: Vec<Trial>) -> Detectio
             Evidence::Reply => format!("the reply to '{MESSAGE}'"),
         });
         detection.agent_endpoint = Some(endpoint);
+        detection.notes =
+            kind.and_then(Preset::named).map(|preset| preset.description).into_iter().chain(notes).collect();
         detection.kind = kind.map(str::to_owned);
-        detection.notes = notes;
     }
     detection
 }

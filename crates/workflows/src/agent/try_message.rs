@@ -156,7 +156,7 @@ impl Collector {
 }
 
 /// Sends the messages as one conversation, up to the first without an answer.
-pub async fn try_messages(request: Request, context: &Context<'_>) -> Result<AgentTrial, Error> {
+pub async fn try_messages(request: &Request, context: &Context<'_>) -> Result<AgentTrial, Error> {
     let settings = &context.settings;
     let tools = read_tools(settings, context.notices).await?;
     let collector = Arc::new(Collector::default());

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::mcp_file;
 use crate::agent::detect::{Detection, by_discovery};
 
-/// Ports on which agents usually listen during development: those of web frameworks, LangGraph, Mastra, Rasa and n8n.
+/// Ports on which agents usually listen during development: those of web frameworks and of products with a preset.
 pub const USUAL_PORTS: [u16; 8] = [3000, 8000, 8080, 5000, 2024, 4111, 5005, 5678];
 
 /// A program on this machine accepts connections immediately.

@@ -1,6 +1,6 @@
 //! Prepares a run: loads the files, tools, agents, the judge, the snapshot and the baseline.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use karat_agents::Throttle;
@@ -78,7 +78,7 @@ pub(super) struct SelectedCases {
 struct LoadedBaseline {
     results: EarlierResults,
     /// The ids of all cases of each eval file in the project, selected or not.
-    case_ids: HashMap<String, HashSet<String>>,
+    case_ids: HashMap<String, BTreeSet<String>>,
 }
 
 /// Reads the files and applies the selection.
@@ -148,7 +148,7 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
 }
 
 /// Returns the path and the ids of an eval file, as in results.
-fn case_ids(suite: &LoadedSuite, settings: &Settings) -> (String, HashSet<String>) {
+fn case_ids(suite: &LoadedSuite, settings: &Settings) -> (String, BTreeSet<String>) {
     let ids = suite.file.cases.iter().map(|case| settings.redactor.text(&case.id).into_owned());
     (suite.path.in_project.clone(), ids.collect())
 }
