@@ -110,7 +110,7 @@ async fn messages_keep_their_ids() {
     assert_eq!(second[2]["parts"], json!([{"text": "b"}]));
     let mut ids: Vec<&Value> =
         (0..3).map(|index| &second[index]["id"]).chain([&bodies[0]["run"], &bodies[1]["run"]]).collect();
-    ids.sort_by_key(|id| id.to_string());
+    ids.sort_by_key(std::string::ToString::to_string);
     ids.dedup();
     assert_eq!(ids.len(), 5, "{ids:?}");
 }
