@@ -19,6 +19,11 @@ impl<'a> History<'a> {
         self.trial
     }
 
+    /// Returns the value of `traceparent` for the next message.
+    pub(crate) fn traceparent(&self) -> String {
+        self.trial.trace_context(self.turn).traceparent()
+    }
+
     /// Returns the members that tell an agent about the conversation before the next message.
     pub(crate) fn members(&self) -> Map<String, Value> {
         let members = [
@@ -34,14 +39,5 @@ impl<'a> History<'a> {
         self.turn += 1;
         self.messages.push(json!({"role": "user", "content": message}));
         self.messages.push(json!({"role": "assistant", "content": response}));
-    }
-}
-
-/// Adds members that the body does not have; nothing if it is not an object.
-pub(crate) fn add_missing(body: &mut Value, members: Map<String, Value>) {
-    if let Value::Object(body) = body {
-        for (key, value) in members {
-            body.entry(key).or_insert(value);
-        }
     }
 }

@@ -6,20 +6,17 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use karat_core::assertion::Mode;
-use karat_core::case::Case;
-use karat_core::port::{Agent, Conversation, TrialContext};
-use karat_http::header::{CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
+use karat_http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 use karat_http::{
     Client, ClientError, ClientOptions, CookieStore as _, Jar, RetryPolicy, Throttle, client, has_credentials,
     header_map, redact_url, send,
 };
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::exchange::{ExchangeObserver, ExchangeRecord, Observer, Purpose};
 use crate::headers::MissingVariable;
 use crate::http_config::{Decision, ExtraRequest, HttpConfig, Method};
-use crate::http_conversation::HttpConversation;
 use crate::http_reply::HttpReply;
 use crate::request_template::{Endpoint, Parts, RequestError, RequestTemplate};
 use crate::response_map::Format;
@@ -28,10 +25,15 @@ use crate::rule::Rule;
 use crate::selector::Selector;
 use crate::template::{Environment, Node, Placeholder, Scope, Template, TemplateError, Values};
 
+/// The header of W3C Trace Context.
+const TRACEPARENT: &str = "traceparent";
+
 /// Sends each message to a URL and reads the reply.
 pub struct HttpAgent {
-    identity: String,
+    pub(crate) identity: String,
     client: Client,
+    /// Those that the client adds to every request.
+    headers: HeaderMap,
     content_type: HeaderValue,
     /// The configured cookies; those of a conversation are added.
     cookie: Option<HeaderValue>,
@@ -41,6 +43,7 @@ pub struct HttpAgent {
     /// Off by default: a retried request could repeat a side effect.
     pub(crate) retries: Option<(RetryPolicy, Arc<Throttle>)>,
     secrets: Vec<String>,
+    pub(crate) observer: Observer,
 }
 
 /// The requests of a conversation.
@@ -107,13 +110,32 @@ impl HttpAgent {
         let content_type = headers.get(CONTENT_TYPE).cloned();
         let content_type = content_type.unwrap_or_else(|| HeaderValue::from_static("application/json"));
         let cookie = headers.get(COOKIE).cloned();
-        let client = client(&endpoint.base, ClientOptions { headers, ..ClientOptions::default() })?;
+        let client = client(&endpoint.base, ClientOptions { headers: headers.clone(), ..ClientOptions::default() })?;
         let requests = Requests::new(&config, &templates, &endpoint, &mut environment)?;
         // As it was written, if a part is only known later.
         let identity =
             if url.contains("{{") || url.contains("${") { url.to_owned() } else { endpoint.base.to_string() };
         let secrets = environment.secrets;
-        Ok(Self { identity, client, content_type, cookie, endpoint, config, requests, retries: None, secrets })
+        let (retries, observer) = (None, Observer::default());
+        Ok(Self {
+            identity,
+            client,
+            headers,
+            content_type,
+            cookie,
+            endpoint,
+            config,
+            requests,
+            retries,
+            secrets,
+            observer,
+        })
+    }
+
+    /// Sets the observer of exchanges.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
+        Self { observer: observer.into(), ..self }
     }
 
     /// Sets the agent's name in results.
@@ -154,16 +176,36 @@ impl HttpAgent {
     /// Sends a request, with the cookies of the conversation.
     pub(crate) async fn exchange(
         &self,
+        purpose: Purpose,
         request: &RequestTemplate,
         values: &Values<'_>,
         cookies: &OnceLock<Jar>,
         format: Option<Format>,
+    ) -> Result<HttpReply, AttemptError> {
+        let mut record = self.observer.record(purpose);
+        let result = self.send_request(request, values, cookies, format, record.as_mut()).await;
+        if let (Some(record), Err(error)) = (&mut record, &result) {
+            record.exchange.error = Some(error.message.clone());
+        }
+        result
+    }
+
+    async fn send_request(
+        &self,
+        request: &RequestTemplate,
+        values: &Values<'_>,
+        cookies: &OnceLock<Jar>,
+        format: Option<Format>,
+        mut record: Option<&mut ExchangeRecord<'_>>,
     ) -> Result<HttpReply, AttemptError> {
         let rendered = request.render(&self.endpoint, values).map_err(AttemptError::permanent)?;
         let mut builder = self.client.request(request.method.clone(), rendered.url.clone());
         let own_content_type = rendered.headers.iter().any(|(name, _)| name == CONTENT_TYPE);
         for (name, value) in rendered.headers {
             builder = builder.header(name, value);
+        }
+        if let Some(traceparent) = values.traceparent {
+            builder = builder.header(TRACEPARENT, traceparent);
         }
         if let Some(cookies) = cookies.get().and_then(|jar| jar.cookies(&rendered.url)) {
             builder = builder.header(COOKIE, self.join_cookies(cookies));
@@ -174,6 +216,9 @@ impl HttpAgent {
             }
             builder = builder.body(body);
         }
+        if let Some(record) = &mut record {
+            record.set_request(&builder, &self.headers);
+        }
         let start = Instant::now();
         let with_elapsed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
         let response = send(builder)
@@ -183,7 +228,7 @@ impl HttpAgent {
         if set_cookies.peek().is_some() {
             cookies.get_or_init(Jar::default).set_cookies(&mut set_cookies, &rendered.url);
         }
-        HttpReply::receive(response, format, self.config.max_response_bytes, start).await.map_err(with_elapsed)
+        HttpReply::receive(response, format, self.config.max_response_bytes, start, record).await.map_err(with_elapsed)
     }
 
     fn join_cookies(&self, cookies: HeaderValue) -> HeaderValue {
@@ -272,28 +317,6 @@ impl Requests {
 impl std::fmt::Debug for HttpAgent {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "HttpAgent({})", redact_url(self.endpoint.base.as_str()))
-    }
-}
-
-impl Agent for HttpAgent {
-    fn identity(&self) -> String {
-        self.identity.clone()
-    }
-
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
-        let mut parts = Map::new();
-        parts.insert("agent".to_owned(), self.identity().into());
-        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
-        parts
-    }
-
-    fn mode(&self, _case: &Case) -> Mode {
-        Mode::Endpoint
-    }
-
-    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(HttpConversation::new(self, trial))
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) use crate::request_map::RequestMap;
 use crate::response_map::ResponseMap;
 use crate::rule::Rule;
 use crate::selector::Selector;
-use crate::template::{Scope, check_text, check_value};
+use crate::telemetry_config::TelemetryConfig;
+use crate::template::{Scope, check_text, check_value, read_template};
 
 /// Settings of an HTTP agent or a program. URLs, bodies and header values may contain `${NAME}`, an environment
 /// variable, and the placeholders `{{message}}`, `{{conversationId}}`, `{{messages}}`, `{{turn}}`, `{{caseId}}` and
@@ -41,6 +42,9 @@ pub struct HttpConfig {
     /// The request after a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeConfig>,
+    /// Reads tool calls from the agent's spans, for agents whose replies do not have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetryConfig>,
     /// Maximum size of a reply; a larger one is an error.
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
@@ -177,6 +181,7 @@ impl Default for HttpConfig {
             response: ResponseMap::default(),
             approvals: None,
             resume: None,
+            telemetry: None,
             max_response_bytes: 10 * 1024 * 1024,
             keep_alive: false,
             interpreter: None,
@@ -199,6 +204,7 @@ impl HttpConfig {
                 read_word(value, path, problems, &Decision::NAMES, Decision::from_name)
             }),
             resume: object.nullable("resume", path, problems, ResumeConfig::read),
+            telemetry: object.nullable("telemetry", path, problems, TelemetryConfig::read),
             max_response_bytes: object
                 .nullable("maxResponseBytes", path, problems, read_positive_count)
                 .unwrap_or(default.max_response_bytes),
@@ -276,13 +282,6 @@ impl ExtraRequest {
                 .unwrap_or_default(),
         }
     }
-}
-
-/// Reads a text with placeholders.
-pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
-    let text = read_string(value, path, problems)?;
-    check_text(&text, scope, path, problems);
-    Some(text)
 }
 
 fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {

@@ -4,12 +4,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use karat_core::port::{AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_http::{Jar, RetryClass};
 use karat_json::text::text_form;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::exchange::Purpose;
 use crate::http::{HttpAgent, Poll};
 use crate::http_reply::{Content, HttpReply};
 use crate::reply::Answer;
@@ -27,6 +30,8 @@ pub(crate) struct HttpConversation<'a> {
     /// Present after the first reply.
     session: Option<Session<'a>>,
     turn: usize,
+    /// The header `traceparent` of this turn, if the agent's spans are read.
+    traceparent: Option<String>,
     /// The ids of messages in the history.
     message_ids: Ids<'a>,
     /// The messages before this turn, if a request has them.
@@ -52,7 +57,7 @@ struct Message<'m> {
 impl<'a> HttpConversation<'a> {
     pub(crate) fn new(agent: &'a HttpAgent, trial: TrialContext<'a>) -> Self {
         let message_ids = Ids::of_messages(trial);
-        Self { agent, trial, session: None, turn: 0, message_ids, history: Vec::new(), reply: None }
+        Self { agent, trial, session: None, turn: 0, traceparent: None, message_ids, history: Vec::new(), reply: None }
     }
 
     fn values<'v>(&'v self, ids: &'v Ids<'v>, message: Message<'v>) -> Values<'v> {
@@ -66,6 +71,7 @@ impl<'a> HttpConversation<'a> {
             approval: None,
             content: None,
             case_id: &self.trial.case.id,
+            traceparent: self.traceparent.as_deref(),
             ids,
         }
     }
@@ -77,18 +83,19 @@ impl<'a> HttpConversation<'a> {
         let Some((request, id)) = &self.agent.requests.session else { return Ok(session) };
         let in_session = |message: &str| format!("cannot start a session: {message}");
         let values = self.values(&session.ids, Message { text: "", form: None });
-        let reply = self.agent.exchange(request, &values, &session.cookies, None).await;
+        let reply = self.agent.exchange(Purpose::Session, request, &values, &session.cookies, None).await;
         let reply = reply.map_err(|error| AttemptError { message: in_session(&error.message), ..error })?;
         let (class, elapsed) = (reply.class, reply.elapsed);
         let fail = |message: &str| AttemptError { elapsed, ..AttemptError::new(in_session(message), class) };
         let Some(id) = id else {
             return reply.check_status().map(|()| session).map_err(|message| fail(&message));
         };
-        let content = reply.into_content(None).map_err(|message| fail(&message))?;
+        let content = reply.into_content(None, false).map_err(|message| fail(&message))?;
         let Some(found) = id.find_non_null(&content.value) else {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
         };
+        self.agent.observer.on_conversation_id(&text_form(found));
         session.ids.set(text_form(found).into_owned());
         Ok(session)
     }
@@ -104,11 +111,12 @@ impl<'a> HttpConversation<'a> {
         let format = self.agent.config.response.format;
         if let Some(session) = &self.session {
             let values = self.values(&session.ids, message);
-            return Ok((None, self.agent.exchange(request, &values, &session.cookies, format).await?));
+            let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
+            return Ok((None, reply));
         }
         let session = self.start_session(attempt).await?;
         let values = self.values(&session.ids, message);
-        let reply = self.agent.exchange(request, &values, &session.cookies, format).await?;
+        let reply = self.agent.exchange(Purpose::Message, request, &values, &session.cookies, format).await?;
         Ok((Some(session), reply))
     }
 
@@ -131,13 +139,14 @@ impl<'a> HttpConversation<'a> {
     /// Sends a further request of the turn.
     async fn continue_with(
         &self,
+        purpose: Purpose,
         request: &RequestTemplate,
         values: &Values<'_>,
         session: &Session<'a>,
     ) -> Result<Content, AttemptError> {
         let format = self.agent.config.response.format;
-        let reply = self.agent.exchange(request, values, &session.cookies, format).await?;
-        reply.into_content(format).map_err(AttemptError::permanent)
+        let reply = self.agent.exchange(purpose, request, values, &session.cookies, format).await?;
+        reply.into_content(format, self.agent.config.response.conversation.is_some()).map_err(AttemptError::permanent)
     }
 
     /// Polls until the reply is the answer.
@@ -156,7 +165,7 @@ impl<'a> HttpConversation<'a> {
             }
             tokio::time::sleep(*interval).await;
             let values = Values { reply: Some(&first), ..self.values(&session.ids, message) };
-            content = self.continue_with(request, &values, session).await?;
+            content = self.continue_with(Purpose::Poll, request, &values, session).await?;
         }
         Ok(content)
     }
@@ -167,7 +176,10 @@ impl<'a> HttpConversation<'a> {
             return Ok(());
         };
         match id.find_non_null(&content.value) {
-            Some(found) => session.ids.set(text_form(found).into_owned()),
+            Some(found) => {
+                self.agent.observer.on_conversation_id(&text_form(found));
+                session.ids.set(text_form(found).into_owned());
+            }
             None if self.trial.has_turns => {
                 let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
                 return Err(format!("the reply has no conversation id at '{}'{error}", id.as_str()));
@@ -178,15 +190,17 @@ impl<'a> HttpConversation<'a> {
     }
 
     async fn answer(&mut self, text: &str) -> Result<Trace, AgentError> {
+        if self.agent.config.telemetry.is_some() {
+            self.traceparent = Some(self.trial.trace_context(self.turn).traceparent());
+        }
         let form = match &self.agent.requests.forms {
             Some((user, _)) => Some(self.form(user, text)?),
             None => None,
         };
         let message = Message { text, form: form.as_ref() };
         let (session, reply) = self.attempt_with_retries(message).await?;
-        let mut session = match session.or_else(|| self.session.take()) {
-            Some(session) => session,
-            None => return Err(AgentError::new("the conversation has no session", reply.elapsed)),
+        let Some(mut session) = session.or_else(|| self.session.take()) else {
+            return Err(AgentError::new("the conversation has no session", reply.elapsed));
         };
         let elapsed = reply.elapsed;
         let finished = self.finish(reply, message, &mut session).await;
@@ -216,7 +230,7 @@ impl<'a> HttpConversation<'a> {
         let first_elapsed = reply.elapsed;
         let start = Instant::now();
         let fail = |message: String| AttemptError { elapsed: start.elapsed(), ..AttemptError::permanent(message) };
-        let mut content = reply.into_content(response.format).map_err(fail)?;
+        let mut content = reply.into_content(response.format, response.conversation.is_some()).map_err(fail)?;
         self.take_id(&content, session).map_err(fail)?;
         let session = &*session;
         let in_time = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
@@ -249,7 +263,7 @@ impl<'a> HttpConversation<'a> {
                 decision: Some(decision),
                 ..self.values(&session.ids, message)
             };
-            content = self.continue_with(request, &values, session).await.map_err(in_time)?;
+            content = self.continue_with(Purpose::Decision, request, &values, session).await.map_err(in_time)?;
             later += start.elapsed();
             before = Some(answer);
         }
@@ -262,6 +276,28 @@ impl<'a> HttpConversation<'a> {
         let rendered = form.render(&values);
         let parsed = rendered.and_then(|json| serde_json::from_str(&json).map_err(|error| error.to_string()));
         parsed.map_err(|message| AgentError::new(message, Duration::ZERO))
+    }
+}
+
+impl Agent for HttpAgent {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(HttpConversation::new(self, trial))
     }
 }
 

@@ -8,6 +8,7 @@ use karat_http::header::{CONTENT_TYPE, LOCATION};
 use karat_http::{Response, RetryClass, StatusCode, read_body, read_chunks};
 use serde_json::Value;
 
+use crate::exchange::ExchangeRecord;
 use crate::reply::parse_reply;
 use crate::reply_error::find_error_event;
 use crate::response_map::Format;
@@ -47,13 +48,23 @@ impl HttpReply {
         format: Option<Format>,
         max_bytes: u64,
         start: Instant,
+        mut record: Option<&mut ExchangeRecord<'_>>,
     ) -> Result<Self, AttemptError> {
+        if let Some(record) = &mut record {
+            record.set_response(&response);
+        }
         let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let body = match framing(&response, format) {
-            None => Body::Bytes(read_body(response, max_bytes).await?),
-            Some(framing) => receive_events(response, framing, max_bytes, start).await?,
+            None => {
+                let body = read_body(response, max_bytes).await?;
+                if let Some(record) = record {
+                    record.push(&body);
+                }
+                Body::Bytes(body)
+            }
+            Some(framing) => receive_events(response, framing, max_bytes, start, record).await?,
         };
         Ok(Self { status, class, location, body, elapsed: start.elapsed() })
     }
@@ -75,7 +86,8 @@ impl HttpReply {
         Err(text)
     }
 
-    pub(crate) fn into_content(self, format: Option<Format>) -> Result<Content, String> {
+    /// `may_be_lines`: a body that is not one JSON value may consist of JSON lines, whatever its content type says.
+    pub(crate) fn into_content(self, format: Option<Format>, may_be_lines: bool) -> Result<Content, String> {
         self.check_status()?;
         let body = match self.body {
             Body::Bytes(body) => body,
@@ -86,8 +98,19 @@ impl HttpReply {
         if body.trim_ascii().is_empty() {
             return Err("the reply is empty".to_owned());
         }
-        let value = parse_reply(&body)
-            .map_err(|error| format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(&body)))?;
+        let value = match parse_reply(&body) {
+            Ok(value) => value,
+            Err(error) => {
+                let mut decoder = EventDecoder::new(Framing::JsonLines);
+                let lines = Some(&body).filter(|_| may_be_lines && format.is_none());
+                let events = lines.and_then(|body| decoder.push(body).and_then(|()| decoder.finish()).ok());
+                let Some(events) = events.filter(|events| events.len() > 1) else {
+                    let body = String::from_utf8_lossy(&body);
+                    return Err(format!("the reply is not valid JSON ({error}): {body}"));
+                };
+                return Ok(Content { value: Value::Array(events), is_stream: true, arrivals: Vec::new() });
+            }
+        };
         let is_stream = format.is_some_and(|format| format != Format::Json);
         // An agent may answer without a stream, for example with an error.
         let value = if is_stream && !value.is_array() { Value::Array(vec![value]) } else { value };
@@ -118,11 +141,15 @@ async fn receive_events(
     framing: Framing,
     max_bytes: u64,
     start: Instant,
+    mut record: Option<&mut ExchangeRecord<'_>>,
 ) -> Result<Body, AttemptError> {
     let mut decoder = EventDecoder::new(framing);
     let mut arrivals = Vec::new();
     let mut failure = None;
     let received = read_chunks(response, max_bytes, |chunk| {
+        if let Some(record) = &mut record {
+            record.push(chunk);
+        }
         failure = decoder.push(chunk).err();
         arrivals.resize(decoder.count(), start.elapsed());
         if failure.is_some() || decoder.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -6,6 +6,8 @@ mod budget;
 mod budgeted;
 mod command;
 mod command_chat;
+mod detect;
+mod exchange;
 mod function;
 mod headers;
 mod history;
@@ -31,12 +33,15 @@ mod scripted_chat;
 mod selector;
 mod stream;
 mod telemetry;
+mod telemetry_config;
 mod template;
 
 pub use budget::Budget;
 pub use budgeted::BudgetedAgent;
 pub use command::CommandAgent;
 pub use command_chat::CommandChatModel;
+pub use detect::{Detected, Evidence, Trial, detect_by_replies, discover, recognise};
+pub use exchange::{Exchange, ExchangeObserver, ExchangeReply, Purpose};
 pub use function::{FunctionAgent, FunctionError, Language};
 pub use headers::{MissingVariable, expand_variables};
 pub use http::{HttpAgent, HttpAgentError};
@@ -46,7 +51,7 @@ pub use model::{
     AllowedTools, Api, KnownProvider, ModelAgent, ModelAgentError, ModelClient, ModelSettings, Parameters, Provider,
     ProviderConfig, ToolExecution,
 };
-pub use preset::{Preset, PresetEndpoint, PresetError};
+pub use preset::{Discovery, Preset, PresetEndpoint, PresetError, Reads, Reported};
 pub use price::Price;
 pub use program::CommandError;
 pub use recording::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode, RecordingTally};
@@ -57,3 +62,4 @@ pub use scripted::{Script, ScriptError, ScriptedAgent, ScriptedReply};
 pub use scripted_chat::{ChatScript, ScriptedChatModel};
 pub use selector::Selector;
 pub use telemetry::ObservedAgent;
+pub use telemetry_config::TelemetryConfig;

@@ -1,5 +1,6 @@
 //! Command-line arguments.
 
+mod agent;
 mod author;
 mod check;
 mod choice;
@@ -25,6 +26,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use karat_workflows::schema::FORMATS;
 
+pub(crate) use self::agent::{AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs};
 pub(crate) use self::author::AuthorArgs;
 pub(crate) use self::check::CheckArgs;
 pub(crate) use self::config::{ConfigFileArgs, StoreArgs, config_flags};
@@ -91,7 +93,7 @@ pub(crate) struct GlobalArgs {
     /// Use only ASCII characters [default: from the locale]
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
-    /// Print only totals and failures, without notes
+    /// Print only totals and what did not pass, without notes
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     #[arg(help = "Show cases in full; -vv also logs to stderr, -vvv logs more (KARAT_LOG sets a filter)")]
@@ -136,6 +138,8 @@ pub(crate) enum Verb {
     Contradictions(ContradictionsArgs),
     /// Import, receive, list and show traces
     Trace(TraceArgs),
+    /// Try an agent with a message, and find or show the preset for it
+    Agent(AgentVerbArgs),
     /// Draft golden and labeled cases for a tool
     Forge(Box<ForgeArgs>),
     /// Create karat.json and a first eval file

@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn wraps_long_lines_at_spaces() {
-        let text = "error: invalid value '4/3' for '--shard <N/COUNT>': the number must be at most 3\n\n  tip: use 1/3\n";
+        let text =
+            "error: invalid value '4/3' for '--shard <N/COUNT>': the number must be at most 3\n\n  tip: use 1/3\n";
         insta::assert_snapshot!(wrap_lines(text, 40), @"
         error: invalid value '4/3' for '--shard
           <N/COUNT>': the number must be at most

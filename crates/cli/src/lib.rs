@@ -9,6 +9,7 @@ mod environment;
 mod failure;
 mod hint;
 mod interrupt;
+mod listen;
 mod logging;
 mod printer;
 mod progress;
@@ -67,6 +68,7 @@ pub fn main() -> ExitCode {
         Verb::Review(args) => verb::review::run(&args, &surface),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, &surface),
+        Verb::Agent(args) => verb::agent::run(args, &surface),
         Verb::Forge(args) => verb::forge::run(&args, &surface),
         Verb::Init(args) => verb::init::run(&args, &surface),
         Verb::Schema(args) => verb::schema::run(&args, &printer),

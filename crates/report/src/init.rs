@@ -16,9 +16,13 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns
     if question == Question::Message && default.is_none() {
         return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
     }
-    let Discovery { ports, registries, .. } = init.discovered();
+    let Discovery { ports, agents, registries, .. } = init.discovered();
     let findings: Vec<String> = match question {
-        Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
+        Question::Agent => {
+            let unknown = ports.iter().filter(|port| agents.iter().all(|agent| agent.port != **port));
+            let unknown = unknown.map(|port| format!("a program on port {port}"));
+            agents.iter().map(|agent| format!("{} on port {}", agent.kind, agent.port)).chain(unknown).collect()
+        }
         Question::Registry => registries
             .iter()
             .map(|registry| match registry.content {

@@ -2,6 +2,7 @@
 //!
 //! This crate never changes results, and treats all text from models as hostile.
 
+mod agent;
 mod agreement;
 mod case_list;
 mod check;
@@ -38,6 +39,7 @@ mod traces;
 mod trials;
 mod workflow_commands;
 
+pub use agent::{agent_trial_text, detection_text, preset_config_text, preset_list_text};
 pub use agreement::{
     adopted_notes, agreement_notes, agreement_text, contradiction_notes, contradictions_text, refinement_text,
     resolution_note, resolution_text, suggestion_note, unchanged_file_note, version_comparison_text,

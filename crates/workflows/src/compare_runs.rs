@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::hint::Hint;
 use crate::eval_file_ids::{current_ids, unchanged_ids};
+use crate::hint::Hint;
 use crate::run_name::{NamedRun, RunSource, find_run_or_folder};
 use crate::settings::Settings;
 
@@ -33,11 +33,7 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
     let are_files = before.source == RunSource::File && now.source == RunSource::File;
     let (old, new) = (before.results()?, now.results()?);
     let comparison = RunComparison::of(&old, &new, are_files, &context.settings);
-    Ok(RunComparison {
-        before_incomplete: before.incomplete(&old),
-        now_incomplete: now.incomplete(&new),
-        ..comparison
-    })
+    Ok(RunComparison { before_incomplete: before.incomplete(&old), now_incomplete: now.incomplete(&new), ..comparison })
 }
 
 /// Finds the newest earlier run with an eval file and agent in common. A shard is compared only with the same shard of an

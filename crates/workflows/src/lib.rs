@@ -4,6 +4,7 @@
 //! The command line, the server and workers share this implementation. It does not depend on an argument parser, a
 //! terminal or an HTTP framework, and never prints.
 
+pub mod agent;
 pub mod agreement;
 pub mod baseline_missing;
 mod batch_writer;
@@ -17,8 +18,8 @@ pub mod contradictions;
 pub mod coverage;
 pub mod doctor;
 mod error;
-pub mod evals;
 mod eval_file_ids;
+pub mod evals;
 mod event;
 pub mod feedback;
 pub mod forge;

@@ -102,11 +102,7 @@ pub(crate) fn find_run_or_folder(name: &str, layout: &Layout) -> Result<NamedRun
         return Err(Error::not_found(format!("the folder '{name}' contains no results")).hint(Hint::ListRuns));
     };
     let run_id = first.head.run_id.clone();
-    Ok(NamedRun {
-        run_id,
-        paths: newest.into_iter().map(|result| result.path).collect(),
-        source: RunSource::Folder,
-    })
+    Ok(NamedRun { run_id, paths: newest.into_iter().map(|result| result.path).collect(), source: RunSource::Folder })
 }
 
 /// Finds a run by its name, or by `path` if that is a file and the name is not `latest` or `latest~N`.

@@ -22,6 +22,9 @@ use karat_tools::overlap::OverlapMapSchema;
 use karat_tools::tool_list::ToolList;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use crate::agent::detect::Detection;
+use crate::agent::presets::{PresetDetails, PresetList};
+use crate::agent::try_message::AgentTrial;
 use crate::check::{CheckReport, RuleList};
 use crate::check_functions::EvalCheckReport;
 use crate::doctor::DoctorReport;
@@ -48,6 +51,10 @@ pub const FORMATS: &[Format] = &[
     ("coverage", "Output of 'karat coverage --format json'", schema::<Coverage>),
     ("case-list", "Output of 'karat run --list --format json'", schema::<CaseList>),
     ("check", "Output of 'karat check --format json'", schema::<CheckReport>),
+    ("agent-try", "Output of 'karat agent try --format json'", schema::<AgentTrial>),
+    ("agent-kinds", "Output of 'karat agent show --format json'", schema::<PresetList>),
+    ("agent-show", "Output of 'karat agent show KIND --format json'", schema::<PresetDetails>),
+    ("agent-detect", "Output of 'karat agent detect --format json'", schema::<Detection>),
     ("script", "Files of scripted agents", schema::<Script>),
     ("judge-script", "Files of scripted judges", schema::<ChatScript>),
     ("tools", "Output of 'karat tools --format json'", schema::<ToolList>),

@@ -60,8 +60,9 @@ impl SpanCollector {
     /// Adds received spans to the requests that they belong to.
     pub fn add(&self, parts: Vec<TraceParts>) {
         let mut state = self.lock();
+        let State { expected, other_traces } = &mut *state;
         for part in parts {
-            match state.expected.get_mut(&part.trace_id) {
+            match expected.get_mut(&part.trace_id) {
                 Some(collected) => {
                     collected.last_arrival = Instant::now();
                     match &mut collected.parts {
@@ -69,8 +70,8 @@ impl SpanCollector {
                         none => *none = Some(part),
                     }
                 }
-                None if state.other_traces.len() < MAX_OTHER_TRACES => {
-                    state.other_traces.insert(part.trace_id);
+                None if other_traces.len() < MAX_OTHER_TRACES => {
+                    other_traces.insert(part.trace_id);
                 }
                 None => {}
             }

@@ -7,6 +7,7 @@ mod interpreter;
 mod reply;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use self::interpreter::find_interpreter;
 use self::reply::read_value;
+use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::history::History;
 use crate::http_config::HttpConfig;
 use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
@@ -63,6 +65,7 @@ pub struct FunctionAgent {
     name: String,
     config: HttpConfig,
     pool: ProcessPool,
+    observer: Observer,
 }
 
 impl Language {
@@ -120,7 +123,14 @@ impl FunctionAgent {
         arguments.push(root.display().to_string());
         let command = Command { stderr: STDERR, ..Command::new(program, &arguments, root) };
         let identity = format!("{}:{name}", language.kind());
-        Ok(Self { identity, language, name: name.to_owned(), config, pool: ProcessPool::new(command) })
+        let (name, pool) = (name.to_owned(), ProcessPool::new(command));
+        Ok(Self { identity, language, name, config, pool, observer: Observer::default() })
+    }
+
+    /// Sets the observer of exchanges.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
+        Self { observer: observer.into(), ..self }
     }
 
     /// Starts a process and waits until it has loaded the function.
@@ -168,16 +178,22 @@ impl FunctionAgent {
                 self.load().await.map_err(|message| AgentError::unreachable(message, Duration::ZERO, 1))?
             }
         };
+        let request = request.to_string();
+        let mut record = self.observer.record(Purpose::Message);
+        if let Some(record) = &mut record {
+            record.exchange.body = Some(request.clone().into_bytes());
+        }
         let started = Instant::now();
         let max_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-        let answer = match process.ask(&request.to_string(), max_bytes.saturating_add(ENVELOPE_BYTES)).await {
+        let answer = match process.ask(&request, max_bytes.saturating_add(ENVELOPE_BYTES)).await {
             Ok(answer) => answer,
             Err(error) => {
                 let elapsed = started.elapsed();
-                return Err(AgentError::new(
-                    ask_error("the function's process", error, max_bytes, &process).await,
-                    elapsed,
-                ));
+                let message = ask_error("the function's process", error, max_bytes, &process).await;
+                if let Some(record) = &mut record {
+                    record.exchange.error = Some(message.clone());
+                }
+                return Err(AgentError::new(message, elapsed));
             }
         };
         let elapsed = started.elapsed();
@@ -190,6 +206,13 @@ impl FunctionAgent {
             return Err(fail(format!("the function's process wrote to the stdout of karat's runner: {text}")));
         };
         kept.put_back(process);
+        if let Some(record) = &mut record {
+            match &envelope.result {
+                Ok((value, _)) => record.set_output(value.to_string().as_bytes(), &stderr),
+                Err(error) => record.exchange.error = Some(error.clone()),
+            }
+        }
+        drop(record);
         let (value, first_token_ms) = envelope.result.map_err(fail)?;
         let trace =
             read_value(&value, &self.config.response).map_err(|message| fail(with_stderr(&message, &stderr)))?;
@@ -260,6 +283,9 @@ impl Conversation for FunctionConversation<'_> {
             let mut request = self.history.members();
             request.insert("message".to_owned(), message.into());
             request.insert("caseId".to_owned(), trial.case.id.as_str().into());
+            if self.agent.config.telemetry.is_some() {
+                request.insert("traceparent".to_owned(), self.history.traceparent().into());
+            }
             let trace = self.agent.call(&Value::Object(request), &mut self.kept, trial).await?;
             self.history.push(message, &trace.response);
             Ok(trace)

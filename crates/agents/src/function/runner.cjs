@@ -22,8 +22,8 @@ async function main() {
   }
   await send({ ready: true });
   for await (const line of readline.createInterface({ input: process.stdin })) {
-    const { message, conversationId, turn, messages, caseId } = JSON.parse(line);
-    const reply = await call(answer, message, { conversationId, turn, messages, caseId });
+    const { message, conversationId, turn, messages, caseId, traceparent } = JSON.parse(line);
+    const reply = await call(answer, message, { conversationId, turn, messages, caseId, traceparent });
     try {
       await send(reply);
     } catch (error) {

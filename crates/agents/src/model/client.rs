@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use karat_core::chat::ChatPrompt;
 use karat_core::port::{AgentError, WaitGuard, WaitObserver};
 use karat_core::trace::Usage;
-use karat_http::header::CONTENT_TYPE;
+use karat_http::header::{CONTENT_TYPE, HeaderMap};
 use karat_http::{
     Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, has_credentials, header_map,
     parse_url, read_body, redact_url, send,
@@ -18,6 +18,7 @@ use super::provider::{Api, Provider};
 use super::turn::Turn;
 use super::{anthropic, openai};
 use crate::budget::{Budget, MaxTokenUsage, Reservation, UsageEstimator};
+use crate::exchange::{ExchangeObserver, ExchangeRecord, Observer, Purpose};
 use crate::price::Price;
 use crate::reply::parse_reply;
 use crate::retry::{AttemptError, retry};
@@ -52,8 +53,11 @@ pub struct ModelClient {
     /// The base URL without credentials.
     display_url: String,
     client: Client,
+    /// Those that the client adds to every request.
+    headers: HeaderMap,
     settings: ModelSettings,
     estimator: UsageEstimator<MaxTokenUsage>,
+    observer: Observer,
 }
 
 /// A model's answer to one call.
@@ -85,9 +89,16 @@ impl ModelClient {
         // Configured headers override the defaults.
         headers.extend(provider.headers.iter().cloned());
         let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
-        let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
+        let client = client(&url, ClientOptions { headers: headers.clone(), ..ClientOptions::default() })?;
         let display_url = redact_url(&provider.base_url);
-        Ok(Self { provider, model, url, display_url, client, settings, estimator: UsageEstimator::default() })
+        let (estimator, observer) = (UsageEstimator::default(), Observer::default());
+        Ok(Self { provider, model, url, display_url, client, headers, settings, estimator, observer })
+    }
+
+    /// Sets the observer of exchanges.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
+        Self { observer: observer.into(), ..self }
     }
 
     /// Returns `PROVIDER:MODEL`.
@@ -170,17 +181,40 @@ impl ModelClient {
     }
 
     async fn attempt(&self, body: &[u8], reservation: &Reservation<'_>) -> Result<(Turn, Duration), AttemptError> {
+        let mut record = self.observer.record(Purpose::Message);
+        let result = self.send_request(body, reservation, record.as_mut()).await;
+        if let (Some(record), Err(error)) = (&mut record, &result) {
+            record.exchange.error = Some(error.message.clone());
+        }
+        result
+    }
+
+    async fn send_request(
+        &self,
+        body: &[u8],
+        reservation: &Reservation<'_>,
+        mut record: Option<&mut ExchangeRecord<'_>>,
+    ) -> Result<(Turn, Duration), AttemptError> {
         let start = Instant::now();
         reservation.mark_sent();
-        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let sent = send(request.body(body.to_vec())).await;
+        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_vec());
+        if let Some(record) = &mut record {
+            record.set_request(&request, &self.headers);
+        }
+        let sent = send(request).await;
         let response = sent.map_err(|error| {
             reservation.mark_unbilled();
             AttemptError::not_sent(&format!("{} at {}", self.provider.name, self.display_url), error)
         })?;
         let status = response.status();
         let class = RetryClass::of(&response);
+        if let Some(record) = &mut record {
+            record.set_response(&response);
+        }
         let read = read_body(response, self.settings.max_response_bytes).await;
+        if let (Some(record), Ok(body)) = (record, &read) {
+            record.push(body);
+        }
         let latency = start.elapsed();
         if !status.is_success() {
             reservation.mark_unbilled();

@@ -1,13 +1,17 @@
 //! Presets: the configuration of agents that are built with popular products.
 
-mod url;
+pub(crate) mod url;
 
 use std::collections::BTreeMap;
 
-use karat_json::{Path, Problems};
+use karat_json::{ObjectReader, Path, Problems, read_string, read_string_map};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::http_config::HttpConfig;
+use crate::rule::Rule;
+use crate::selector::Selector;
 
 /// Declares the kinds of presets; each is a JSON file here.
 macro_rules! presets {
@@ -16,37 +20,74 @@ macro_rules! presets {
     };
 }
 
+// In the order in which a server is recognised: those whose discovery is specific come first.
 presets!(
-    "chat",
-    "responses",
-    "messages",
     "langgraph",
     "langserve",
+    "adk",
+    "mastra",
     "ai-sdk",
     "ag-ui",
     "a2a",
     "a2a-v1",
-    "adk",
-    "mastra",
     "dify",
     "n8n",
-    "rasa",
     "flowise",
+    "rasa",
+    "chat",
+    "responses",
+    "messages",
 );
 
 /// A preset of a kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
     pub kind: &'static str,
+    /// The product or protocol.
+    pub product: String,
     pub description: String,
+    /// A typical URL.
+    pub example: String,
+    pub reads: Reads,
     /// Appended to a URL that is only the base of the product.
     pub path: Option<String>,
     /// Parameters of the URL's query with their defaults; null if one is required.
     pub parameters: BTreeMap<String, Value>,
-    /// Requests that show whether a server is of this kind: a `url` and a condition `when` on the reply.
-    pub detect: Vec<Value>,
+    /// Requests that show whether a server is of this kind.
+    pub detect: Vec<Discovery>,
     /// The `agent` section.
     pub agent: Value,
+}
+
+/// What the replies of a product tell, apart from the text of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reads {
+    pub calls: Reported,
+    /// Which calls failed.
+    pub failures: Reported,
+}
+
+/// Whether replies have a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reported {
+    Always,
+    /// Depends on the agent.
+    Sometimes,
+    Never,
+}
+
+/// A GET request without side effects that shows whether a server is of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discovery {
+    /// Relative to the base of the product.
+    pub url: String,
+    /// The condition on the reply.
+    pub when: Rule,
+    /// Where the reply has the possible values of parameters.
+    pub parameters: BTreeMap<String, Selector>,
+    /// Where the reply has the URL of the agent.
+    pub endpoint: Option<Selector>,
 }
 
 /// An endpoint of a preset with its configuration.
@@ -78,16 +119,19 @@ impl Preset {
         let (kind, text) = PRESETS.iter().find(|(name, _)| *name == kind)?;
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
         let mut text = |key| members.remove(key).and_then(|value| value.as_str().map(str::to_owned));
-        let (description, path) = (text("description")?, text("path"));
+        let (product, description, example) = (text("product")?, text("description")?, text("example")?);
+        let path = text("path");
+        let reads = serde_json::from_value(members.remove("reads")?).ok()?;
         let parameters = match members.remove("parameters") {
             Some(Value::Object(parameters)) => parameters.into_iter().collect(),
             _ => BTreeMap::new(),
         };
         let detect = match members.remove("detect") {
-            Some(Value::Array(requests)) => requests,
+            Some(Value::Array(requests)) => requests.iter().map(Discovery::read).collect::<Option<_>>()?,
             _ => Vec::new(),
         };
-        Some(Self { kind, description, path, parameters, detect, agent: members.remove("agent")? })
+        let agent = members.remove("agent")?;
+        Some(Self { kind, product, description, example, reads, path, parameters, detect, agent })
     }
 
     /// Splits `KIND:URL` if it names a preset.
@@ -122,6 +166,22 @@ impl Preset {
                 Err(PresetError::Invalid { kind: self.kind, problem })
             }
         }
+    }
+}
+
+impl Discovery {
+    fn read(value: &Value) -> Option<Self> {
+        let mut problems = Problems::default();
+        let path = Path::Root;
+        let mut object = ObjectReader::open(value, &path, &mut problems)?;
+        let url = object.required("url", &path, &mut problems, read_string);
+        let when = object.required("when", &path, &mut problems, Rule::read);
+        let parameters = object.optional("parameters", &path, &mut problems, read_string_map).unwrap_or_default();
+        let endpoint = object.optional("endpoint", &path, &mut problems, Selector::read);
+        object.close(&path, &mut problems);
+        let parse = |(name, text): (String, String)| Some((name, Selector::parse(&text).ok()?));
+        let parameters = parameters.into_iter().map(parse).collect::<Option<_>>()?;
+        problems.is_empty().then_some(Self { url: url?, when: when?, parameters, endpoint })
     }
 }
 
@@ -184,6 +244,7 @@ mod tests {
                 let endpoint = preset.endpoint(&url, &overrides).expect(kind);
                 HttpAgent::new(&endpoint.url, endpoint.config, &|_| Some("key".to_owned())).expect(kind);
             }
+            preset.endpoint(&preset.example, &json!({})).expect(kind);
             assert_eq!(Preset::split(&format!("{kind}:{url}")).map(|(preset, _)| preset.kind), Some(kind));
         }
         assert_eq!(Preset::split("openai:gpt"), None);

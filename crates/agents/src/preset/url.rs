@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Removes the parameters of a preset from the query.
-pub(super) fn take_parameters(url: &str, known: &BTreeMap<String, Value>) -> (String, BTreeMap<String, String>) {
+pub(crate) fn take_parameters(url: &str, known: &BTreeMap<String, Value>) -> (String, BTreeMap<String, String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), BTreeMap::new()) };
     let mut taken = BTreeMap::new();
     let is_other = |pair: &&str| {
@@ -40,6 +40,11 @@ pub(super) fn complete(url: &str, path: Option<&str>, request_url: Option<&str>)
         (None, _) => own_path.to_owned(),
     };
     format!("{server}{path}{query}")
+}
+
+/// Whether a path is the start of another one, in whole segments.
+pub(crate) fn is_start_of(start: &str, path: &str) -> bool {
+    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn path_start(base: &str) -> usize {

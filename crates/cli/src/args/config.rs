@@ -81,8 +81,8 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct AgentEndpointArgs {
-    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM ARGS
-    /// or scripted:FILE
+    /// Agent to test: a URL, PRESET:URL such as langgraph:URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION,
+    /// node:FILE#EXPORT, command:PROGRAM ARGS or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     agent_endpoint: Option<String>,
 }

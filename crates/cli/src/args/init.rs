@@ -17,8 +17,8 @@ Examples:
 pub(crate) struct InitArgs {
     /// Project folder [default: the current folder]
     pub(crate) folder: Option<PathBuf>,
-    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM ARGS
-    /// or scripted:FILE
+    /// Agent to test: a URL, PRESET:URL such as langgraph:URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION,
+    /// node:FILE#EXPORT, command:PROGRAM ARGS or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, an MCP configuration such as .mcp.json,

@@ -28,8 +28,8 @@ pub(crate) struct RunArgs {
     /// Alias of PATHS, for compatibility with other runners
     #[arg(long, value_name = "PATH", hide = true)]
     eval: Vec<PathBuf>,
-    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM ARGS
-    /// or scripted:FILE
+    /// Agent to test: a URL, PRESET:URL such as langgraph:URL, openai:MODEL, anthropic:MODEL, python:MODULE:FUNCTION,
+    /// node:FILE#EXPORT, command:PROGRAM ARGS or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// Number of cases to run in parallel [default: 1]

@@ -19,6 +19,10 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
         find_tools: args.tool_registry_path.is_none(),
     };
     let mut init = Init::begin(&request, &LoopbackProbe)?;
+    surface.run(async {
+        init.recognise_agents().await;
+        Ok(())
+    })?;
     init.discovered().problems.iter().for_each(|problem| printer.warn(problem));
     if args.agent_endpoint.is_none() && init.discovered().agent.is_some() {
         printer.note(&format!("using the agent of {AGENT_VARIABLE}"));

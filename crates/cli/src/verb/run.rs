@@ -1,5 +1,6 @@
 //! `karat run`: runs eval files against an agent.
 
+pub(crate) mod telemetry;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ use crate::surface::Surface;
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = args.paths();
     let context = surface.context(&paths)?;
-    let request = Request { paths, selection: selection(&args.selection), store: !args.no_store };
+    let request = Request { paths, selection: selection(&args.selection), store: !args.no_store, telemetry: None };
     if args.list {
         return list(args, &request, &context, surface.printer);
     }
@@ -64,6 +65,9 @@ async fn run_once(
         all.push(Box::new(failed_ids.clone()));
         Ok::<_, Error>(all)
     };
+    let receiver = telemetry::start(context, surface.printer).await?;
+    let telemetry = receiver.as_ref().map(|receiver| Arc::clone(&receiver.telemetry));
+    let request = Request { telemetry, ..request };
     let outcome = tokio::select! {
         outcome = run_suites(request, context, create_reporters, cancel) => outcome,
         never = announce_interrupt(cancel, surface.printer) => match never {},

@@ -281,7 +281,9 @@ fn compares_folders_of_results() {
     let project = project_with_baseline();
     project.write("agent.json", json!({"replies": {"b": {"response": "no"}}, "otherwise": {"response": "ok"}}));
     assert_eq!(project.run(["run"]).code, Some(1));
-    for arguments in [&["diff", "baseline"][..], &["diff", "baseline", "latest"], &["diff", "baseline", "evals/results"]] {
+    for arguments in
+        [&["diff", "baseline"][..], &["diff", "baseline", "latest"], &["diff", "baseline", "evals/results"]]
+    {
         let output = project.run(arguments);
         assert_eq!(output.code, Some(1), "{}", output.both());
         assert!(output.stdout.contains("1 regression\n    gs-x-002"), "{}", output.stdout);

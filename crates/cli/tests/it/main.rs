@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
+mod agent;
 #[cfg(unix)]
 mod agent_servers;
 mod agreement;

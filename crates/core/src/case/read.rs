@@ -54,7 +54,7 @@ impl InvalidEvalFile {
         if let [finding] = self.findings.as_mut_slice()
             && !file_name.to_ascii_lowercase().ends_with(".json")
         {
-            finding.message = "not an eval file: expected JSON".to_owned();
+            "not an eval file: expected JSON".clone_into(&mut finding.message);
         }
         self
     }

@@ -202,9 +202,18 @@ impl std::error::Error for AgentError {}
 
 /// Runs an agent's real tools.
 pub trait ToolRunner: Send + Sync {
-    /// Calls a tool. A failure is part of the outcome.
-    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome>;
+    /// Calls a tool. An error that the tool reports is part of the outcome.
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolUnavailable>>;
 }
+
+/// The reason why a tool gave no result, such as a crash of its server. It says nothing about the agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolUnavailable(pub String);
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]

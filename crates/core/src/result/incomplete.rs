@@ -20,10 +20,7 @@ pub struct Incomplete {
 impl Incomplete {
     /// Returns what a run lacks, given its results; `None` if it is complete. `unreadable` is the number of result
     /// files that exist but cannot be read.
-    pub fn find<'r, C: 'r>(
-        results: impl IntoIterator<Item = &'r EarlierResult<C>>,
-        unreadable: usize,
-    ) -> Option<Self> {
+    pub fn find<'r, C: 'r>(results: impl IntoIterator<Item = &'r EarlierResult<C>>, unreadable: usize) -> Option<Self> {
         let (mut found, mut planned, mut cases_not_run) = (unreadable, 0, 0);
         for result in results {
             found += 1;

@@ -392,7 +392,10 @@ mod tests {
         let keys = ["noToolErrors".to_owned()];
         let case = result.cases[0].clone().into_saved(false, Some(("m".to_owned(), &keys)));
         let line = case.trials[0].assertions.last().expect("a line");
-        assert_eq!((line.assertion.as_str(), line.verdict, line.does_not_apply), ("noToolErrors", None, does_not_apply));
+        assert_eq!(
+            (line.assertion.as_str(), line.verdict, line.does_not_apply),
+            ("noToolErrors", None, does_not_apply)
+        );
     }
 
     #[test]

@@ -7,9 +7,7 @@ use std::ops::Range;
 use karat_core::result::{CaseResult, Outcome};
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
-use crate::matrix::{
-    BEST_LEGEND, FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows,
-};
+use crate::matrix::{BEST_LEGEND, FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
 use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_truncated};
@@ -374,8 +372,7 @@ impl<'m> ErrorGroups<'m> {
         for row in rows {
             for (cell, reason, agents) in reasons_by_agents(row) {
                 if cell.outcome == Outcome::Errored {
-                    let (.., count) =
-                        groups.entry((reason, agents)).or_insert((row.path.as_str(), row.id.as_str(), 0));
+                    let (.., count) = groups.entry((reason, agents)).or_insert((row.path.as_str(), row.id.as_str(), 0));
                     *count += 1;
                 }
             }

@@ -25,7 +25,7 @@ impl Page {
                 let _ = writeln!(out, "{}", rule.to_string().repeat(line));
                 self.numbers("  ", &self.score_parts(result), out);
                 let answered = suite.agent.as_ref().map(|agent| format!("answered by {agent}, ")).unwrap_or_default();
-                self.note(&format!("{answered}judged by {}", result.judge.identity), out);
+                self.dim_note(&format!("{answered}judged by {}", result.judge.identity), out);
                 result.warnings.iter().for_each(|text| self.warning(text, out));
             }
         }
@@ -61,7 +61,7 @@ impl Page {
         }
         if case.dimensions.len() > 1 {
             let scores: Vec<String> = case.dimensions.iter().map(score_text).collect();
-            self.note(&scores.join(", "), out);
+            self.dim_note(&scores.join(", "), out);
         }
         if let Some(error) = &case.error {
             self.reason(&format!("error: {error}"), out);
@@ -111,7 +111,7 @@ impl Page {
         self.numbers(&format!("{title} "), &self.rubric_parts(totals), out);
     }
 
-    fn note(&self, text: &str, out: &mut String) {
+    fn dim_note(&self, text: &str, out: &mut String) {
         let lines = wrap(&self.clean(text), self.settings.columns.saturating_sub(4).max(20));
         for line in lines {
             let _ = writeln!(out, "    {}", self.settings.palette.dim(line));

@@ -117,7 +117,7 @@ impl Page {
     pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.errored.trim_end();
         for text in totals.unreachable.iter().filter_map(unreachable_text) {
-            self.note(mark, &self.settings.palette.error(mark), &text, out);
+            self.run_note(mark, &self.settings.palette.error(mark), &text, out);
         }
     }
 
@@ -125,7 +125,7 @@ impl Page {
     pub(super) fn unreported_calls(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.warning.trim_end();
         if let Some(text) = unreported_calls_text(totals) {
-            self.note(mark, &self.settings.palette.warning(mark), &text, out);
+            self.run_note(mark, &self.settings.palette.warning(mark), &text, out);
         }
     }
 
@@ -138,7 +138,7 @@ impl Page {
     }
 
     /// Writes a text about the whole run behind a mark.
-    fn note(&self, mark: &str, painted: &str, text: &str, out: &mut String) {
+    fn run_note(&self, mark: &str, painted: &str, text: &str, out: &mut String) {
         let indent = 1 + width(mark);
         let lines = wrap(&self.clean(text), self.settings.columns.saturating_sub(indent).max(20));
         let lines = lines.join(&format!("\n{}", " ".repeat(indent)));

@@ -18,15 +18,12 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
     let [before, now] = [&comparison.before_run_id, &comparison.now_run_id].map(|id| printable(id));
     let runs = format!("{before} {} {now}", settings.symbols.arrow);
     let _ = writeln!(out, "{}", palette.dim(runs));
-    let incomplete =
-        [(before, &comparison.before_incomplete), (now, &comparison.now_incomplete)];
+    let incomplete = [(before, &comparison.before_incomplete), (now, &comparison.now_incomplete)];
     for (run_id, incomplete) in incomplete {
         let Some(incomplete) = incomplete else { continue };
         let indent = 1 + width(settings.symbols.warning);
-        let lines = wrap(
-            &format!("run {run_id} is incomplete: {incomplete}"),
-            settings.columns.saturating_sub(indent).max(20),
-        );
+        let lines =
+            wrap(&format!("run {run_id} is incomplete: {incomplete}"), settings.columns.saturating_sub(indent).max(20));
         let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
         let _ = writeln!(out, "{} {lines}", palette.warning(settings.symbols.warning));
     }

@@ -34,7 +34,8 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
             // The oldest come first, and an author's last rating counts.
             let is_earlier = details.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
-            let line = format!("{}  {author}, {}{earlier}", feedback.rating_label(), format_minute(feedback.created_at));
+            let line =
+                format!("{}  {author}, {}{earlier}", feedback.rating_label(), format_minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, MAX_NOTE_LINES);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price, Provider, ProviderConfig,
-    Throttle, ToolExecution,
+    Budget, ExchangeObserver, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price,
+    Provider, ProviderConfig, Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
 use karat_json::nearest;
@@ -25,11 +25,26 @@ pub struct Models {
     budget: Arc<Budget>,
     /// No calls are made, so no key is needed.
     offline: bool,
+    observer: Option<Arc<dyn ExchangeObserver>>,
 }
 
 impl Models {
     pub fn new(settings: &Settings, offline: bool) -> Self {
-        Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline }
+        Self {
+            throttles: BTreeMap::new(),
+            budget: Arc::new(Budget::new(settings.max_cost_usd)),
+            offline,
+            observer: None,
+        }
+    }
+
+    /// Sets the observer of the exchanges with all agents.
+    pub fn observe(&mut self, observer: Arc<dyn ExchangeObserver>) {
+        self.observer = Some(observer);
+    }
+
+    pub fn observer(&self) -> Option<&Arc<dyn ExchangeObserver>> {
+        self.observer.as_ref()
     }
 
     /// Returns the budget of the run.
@@ -103,7 +118,12 @@ impl Models {
         if parameters.seed.is_some() && provider.api == karat_agents::Api::Anthropic {
             notices.warn(&format!("{endpoint} does not support 'seed': it is ignored"));
         }
-        ModelClient::new(provider, model.to_owned(), model_settings).map_err(|error| Error::invalid(error.to_string()))
+        let client = ModelClient::new(provider, model.to_owned(), model_settings)
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(match &self.observer {
+            Some(observer) => client.with_observer(Arc::clone(observer)),
+            None => client,
+        })
     }
 
     fn provider(&self, name: &str, config: &ProviderConfig, settings: &Settings) -> Result<Provider, Error> {
@@ -165,8 +185,10 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
          python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let own_kinds = ["command", "node", "python", "scripted"];
-    let names: Vec<&str> = provider_names(settings).chain(own_kinds).chain(Preset::kinds()).collect();
+    let mut names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
+    for kind in Preset::kinds() {
+        names.push(kind);
+    }
     let example = |kind: &str| match kind {
         preset if Preset::named(preset).is_some() => {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })

@@ -9,9 +9,10 @@ use karat_registry::{find_tool_files, read_files, read_path};
 use serde::{Deserialize, Serialize};
 
 use super::mcp_file;
+use crate::agent::detect::{Detection, by_discovery};
 
-/// Ports on which agents usually listen during development.
-pub const USUAL_PORTS: [u16; 4] = [3000, 8000, 8080, 5000];
+/// Ports on which agents usually listen during development: those of web frameworks, LangGraph, Mastra, Rasa and n8n.
+pub const USUAL_PORTS: [u16; 8] = [3000, 8000, 8080, 5000, 2024, 4111, 5005, 5678];
 
 /// A program on this machine accepts connections immediately.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
@@ -57,10 +58,23 @@ pub struct Discovery {
     pub agent: Option<String>,
     /// Ports on which a program listens.
     pub ports: Vec<u16>,
+    /// The programs on these ports that were recognised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<FoundAgent>,
     /// Possible tool registries, best first.
     pub registries: Vec<RegistryCandidate>,
     /// Files and servers that could not be read or used, as lower-case fragments.
     pub problems: Vec<String>,
+}
+
+/// A running agent with a preset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundAgent {
+    pub port: u16,
+    pub kind: String,
+    /// The value of `agentEndpoint`.
+    pub endpoint: String,
 }
 
 /// A possible tool registry.
@@ -85,6 +99,19 @@ impl Discovery {
     /// Records the ports on which a program listens.
     pub(super) fn find_ports(&mut self, ports: &[u16], probe: &dyn PortProbe) {
         self.ports = ports.iter().copied().filter(|port| probe.is_open(*port)).collect();
+    }
+
+    /// Recognises the programs on the ports by the discovery endpoints of products.
+    pub(super) async fn recognise_agents(&mut self) {
+        for port in self.ports.clone() {
+            // An error only means that no product was recognised.
+            let Ok(Detection { kind: Some(kind), agent_endpoint: Some(endpoint), .. }) =
+                by_discovery(&format!("http://localhost:{port}")).await
+            else {
+                continue;
+            };
+            self.agents.push(FoundAgent { port, kind, endpoint });
+        }
     }
 
     /// Looks for tools in a folder. Files with tools come before MCP configurations, which may be those of a developer.

@@ -17,7 +17,9 @@ use karat_registry::{McpServerConfig, read_path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::discover::{Discovery, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
+pub use self::discover::{
+    Discovery, FoundAgent, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS,
+};
 use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
 use self::registry_tools::RegistryTools;
 use crate::error::Error;
@@ -162,6 +164,11 @@ impl Init {
         Ok(init)
     }
 
+    /// Recognises the agents that listen on the ports that were found.
+    pub async fn recognise_agents(&mut self) {
+        self.discovered.recognise_agents().await;
+    }
+
     pub fn discovered(&self) -> &Discovery {
         &self.discovered
     }
@@ -181,8 +188,9 @@ impl Init {
             return Step::Done(written.clone());
         }
         if self.agent.is_none() {
-            let Discovery { agent, ports, .. } = &self.discovered;
-            let default = agent.clone().or_else(|| ports.first().map(|port| agent_url(*port)));
+            let Discovery { agent, agents, ports, .. } = &self.discovered;
+            let recognised = || agents.first().map(|agent| agent.endpoint.clone());
+            let default = agent.clone().or_else(recognised).or_else(|| ports.first().map(|port| agent_url(*port)));
             return Step::Ask { question: Question::Agent, default };
         }
         if self.registry.is_none() {

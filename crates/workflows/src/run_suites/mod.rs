@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use karat_agents::Throttle;
 use karat_core::event::{ReportError, Reporter, RunTotals};
-use karat_core::port::{Agent, StoreError};
+use karat_core::port::{Agent, StoreError, Telemetry};
 use karat_project::ResultFileReporter;
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,8 @@ pub struct Request {
     pub selection: SelectionRequest,
     /// Whether to store the run and its traces.
     pub store: bool,
+    /// Receives the spans of the agents, if their tool calls are read from them.
+    pub telemetry: Option<Arc<dyn Telemetry>>,
 }
 
 /// The outcome of a run.
@@ -63,7 +65,7 @@ pub async fn run_suites(
 ) -> Result<Outcome, Error> {
     let loaded = load(&request, context)?;
     let PreparedRun { mut plan, agents, throttles } = tokio::select! {
-        prepared = prepare(loaded, context) => prepared?,
+        prepared = prepare(loaded, request.telemetry.as_ref(), context) => prepared?,
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };
     check_output_dir(&context.settings.layout.output_dir)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use karat_agents::Throttle;
 use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile};
-use karat_core::port::{Agent, EvalFunctions};
+use karat_core::port::{Agent, EvalFunctions, Telemetry};
 use karat_core::registry::Registry;
 use karat_core::result::{EarlierResult, SkippedCase};
 use karat_core::shard::Shard;
@@ -179,13 +179,17 @@ fn skipped_case(case: Case) -> Option<SkippedCase> {
 }
 
 /// Prepares the tools, agents and models of the run.
-pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Result<PreparedRun, Error> {
+pub(super) async fn prepare(
+    loaded: LoadedSuites,
+    telemetry: Option<&Arc<dyn Telemetry>>,
+    context: &Context<'_>,
+) -> Result<PreparedRun, Error> {
     let Context { settings, notices, .. } = context;
     let tools = read_tools(settings, *notices).await?;
     tools.warn_about_gaps(*notices);
     // Shared, since rate limits and the budget apply to the whole run.
     let mut models = Models::new(settings, settings.recording.is_offline());
-    let agents = make_agents(&mut models, settings, &tools, *notices)?;
+    let agents = make_agents(&mut models, settings, &tools, telemetry, *notices)?;
     let judge = if loaded.rubrics.is_empty() { None } else { make_judge(&mut models, settings, *notices)? };
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {
@@ -242,7 +246,8 @@ fn suite_plans<'b>(
         plans.extend(files.into_iter().map(|SelectedSuite { loaded, skipped, all_selected }| {
             let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
-            let found = baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
+            let found =
+                baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
             compared.extend(found);
             let baseline = baseline.zip(found).map(|(baseline, result)| baseline.of_suite(result, &path, shard));
             let EvalPath { display_path: path, in_project: project_path, .. } = path;

@@ -110,11 +110,7 @@ impl<'r> RunRecorder<'r> {
         self.stored = self.waiting.len();
         self.forward_events();
         self.store.close().await;
-        Recorded {
-            not_stored: self.not_stored,
-            error: self.error,
-            report_errors: self.reporters.into_errors(),
-        }
+        Recorded { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
     }
 
     fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {

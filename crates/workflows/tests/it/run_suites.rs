@@ -40,7 +40,8 @@ impl Reporter for Finished {
 }
 
 async fn run(project: &TestProject, store: bool, cancel: &CancellationToken) -> Result<(Outcome, Finished), Error> {
-    let request = Request { paths: vec![PathBuf::from("evals")], selection: SelectionRequest::default(), store };
+    let request =
+        Request { paths: vec![PathBuf::from("evals")], selection: SelectionRequest::default(), store, telemetry: None };
     let finished = Finished::default();
     let reporter = finished.clone();
     let reporters = move |_| Ok(vec![Box::new(reporter) as Box<dyn Reporter>]);

@@ -1,6 +1,5 @@
 //! `karat trace receive`: receives OpenTelemetry data over HTTP.
 
-mod address;
 mod reporter;
 
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use karat_server::{Limits, Shutdown, otlp_router, serve};
 use karat_workflows::Error;
 use karat_workflows::receive_traces::{Request, receive_traces};
 
-use self::address::{base_url, is_remote_accessible, listen};
 use self::reporter::ReceiveReporter;
 use crate::args::TraceReceiveArgs;
 use crate::failure::Failure;
+use crate::listen::{base_url, is_remote_accessible, listen};
 use crate::surface::Surface;
 
 /// How long open requests may take to finish after an interrupt.

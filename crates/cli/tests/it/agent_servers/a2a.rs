@@ -110,8 +110,6 @@ fn streams() {
 fn polls() {
     let server = AgentServer::shared(AgentProduct::A2a);
     let configuration = json!({"request": {"body": {"params": {"configuration": {"blocking": false}}}}});
-    let agent = ShopAgent::example("a2a", &server, Told::Nothing)
-        .with_agent(&configuration)
-        .with_agent(&json!({"poll": {"intervalMs": 20}}));
+    let agent = ShopAgent::example("a2a", &server, Told::Nothing).with_agent(&configuration);
     agent.answers_shop_cases();
 }

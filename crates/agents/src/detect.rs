@@ -1,0 +1,393 @@
+//! Finds the preset for a running agent.
+//!
+//! First by requests that products document for this, which have no side effects, and then by the replies to a message
+//! in the form of each product. Nothing is sent to other servers, and no credentials but those in the URL.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use karat_chat::read_reply;
+use karat_core::case::Case;
+use karat_core::port::{Agent as _, AgentErrorCause, IgnoreWaits, TrialContext};
+use karat_http::{Client, ClientError, ClientOptions, Url, client, parse_url, read_body, send};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use crate::exchange::{Exchange, ExchangeObserver};
+use crate::http::HttpAgent;
+use crate::http_config::HttpConfig;
+use crate::preset::url::{is_start_of, take_parameters};
+use crate::preset::{Discovery, Preset};
+use crate::reply::parse_reply;
+use crate::selector::Selector;
+use crate::stream::{EventDecoder, Framing};
+
+/// A program on this machine replies at once; one elsewhere within a second.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Replies to discovery are small, but a list of agents has their instructions.
+const MAX_DISCOVERY_BYTES: u64 = 4 << 20;
+
+/// Maximum number of folders of the URL in which a product is looked for.
+const MAX_BASES: usize = 4;
+
+/// Paths that several products use.
+const SHARED_PATHS: [&str; 1] = ["/api/chat"];
+
+/// Kinds without discovery that are tried with a message, and karat's own format, in order.
+const TRIED_KINDS: [Option<&str>; 9] = [
+    None,
+    Some("ai-sdk"),
+    Some("ag-ui"),
+    Some("n8n"),
+    Some("flowise"),
+    Some("langserve"),
+    Some("chat"),
+    Some("responses"),
+    Some("messages"),
+];
+
+/// An agent that was recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// `None` for the format that karat reads without a preset.
+    pub kind: Option<&'static str>,
+    /// The value of `agentEndpoint`.
+    pub endpoint: String,
+    pub evidence: Evidence,
+    /// Other values of parameters, and parameters that are missing.
+    pub notes: Vec<String>,
+}
+
+/// How an agent was recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// The reply to a GET request for this URL.
+    Discovery(String),
+    /// The path of the URL.
+    Path,
+    /// The reply to a message.
+    Reply,
+}
+
+/// A message that was sent to find the kind of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    pub kind: Option<&'static str>,
+    /// Why it is not of this kind.
+    pub problem: String,
+}
+
+/// Looks for the documented discovery endpoints of all products, and then at the path. The error is an invalid URL.
+pub async fn discover(url: &str) -> Result<Option<Detected>, ClientError> {
+    let given = parse_url(url)?;
+    let client = client(&given, ClientOptions::default())?;
+    let presets: Vec<Preset> = Preset::kinds().filter_map(Preset::named).collect();
+    let bases = bases(&given);
+    let mut urls: Vec<Url> = Vec::new();
+    for discovery in presets.iter().flat_map(|preset| &preset.detect) {
+        for url in bases.iter().filter_map(|base| base.join(&discovery.url).ok()) {
+            if url.origin() == given.origin() && !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+    }
+    let replies = fetch_all(&client, urls).await;
+    for preset in &presets {
+        for discovery in &preset.detect {
+            for base in &bases {
+                let Some(asked) = base.join(&discovery.url).ok() else { continue };
+                let Some(reply) = replies.get(asked.as_str()) else { continue };
+                if let Some(detected) = match_discovery(preset, discovery, base, &given, reply) {
+                    return Ok(Some(Detected { evidence: Evidence::Discovery(shown(&asked)), ..detected }));
+                }
+            }
+        }
+    }
+    let by_path = presets.iter().find(|preset| has_path_of(preset, &given));
+    Ok(by_path.map(|preset| Detected {
+        kind: Some(preset.kind),
+        endpoint: format!("{}:{url}", preset.kind),
+        evidence: Evidence::Path,
+        notes: Vec::new(),
+    }))
+}
+
+/// Sends a message in the form of each product, until a reply can be read. Returns why the others could not.
+pub async fn detect_by_replies(url: &str, message: &str, timeout: Duration) -> (Option<Detected>, Vec<Trial>) {
+    let mut trials = Vec::new();
+    for kind in TRIED_KINDS {
+        let fail = |problem: String| Trial { kind, problem };
+        match try_kind(kind, url, message, timeout).await {
+            Ok(endpoint) => {
+                let detected = Detected { kind, endpoint, evidence: Evidence::Reply, notes: Vec::new() };
+                return (Some(detected), trials);
+            }
+            Err(Failure { problem, is_final: true }) => {
+                trials.push(fail(problem));
+                break;
+            }
+            Err(Failure { problem, .. }) => trials.push(fail(problem)),
+        }
+    }
+    (None, trials)
+}
+
+/// Returns the preset for a reply, if its shape is that of one.
+pub fn recognise(content_type: Option<&str>, body: &[u8]) -> Option<&'static str> {
+    let value = read_body_value(content_type, body)?;
+    let reply = read_reply(&value).ok()?;
+    match reply.protocol {
+        "openai-chat" => Some("chat"),
+        "openai-responses" => Some("responses"),
+        "anthropic" => Some("messages"),
+        other => Preset::kinds().find(|kind| *kind == other),
+    }
+}
+
+/// Why an agent is not of a kind.
+struct Failure {
+    problem: String,
+    /// No other kind need be tried.
+    is_final: bool,
+}
+
+/// Keeps the last exchange.
+#[derive(Default)]
+struct LastExchange(Mutex<Option<Exchange>>);
+
+impl ExchangeObserver for LastExchange {
+    fn on_exchange(&self, exchange: Exchange) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(exchange);
+    }
+
+    fn on_conversation_id(&self, _id: &str) {}
+}
+
+/// Sends a message in the form of a kind, and returns the endpoint if the reply is of that kind.
+async fn try_kind(kind: Option<&'static str>, url: &str, message: &str, timeout: Duration) -> Result<String, Failure> {
+    let fail = |problem: String| Failure { problem, is_final: false };
+    let (text, url, config) = match kind.and_then(Preset::named) {
+        Some(preset) => {
+            let endpoint = preset.endpoint(url, &json!({})).map_err(|error| fail(error.to_string()))?;
+            (format!("{}:{url}", preset.kind), endpoint.url, endpoint.config)
+        }
+        None => (url.to_owned(), url.to_owned(), HttpConfig::default()),
+    };
+    let seen = Arc::new(LastExchange::default());
+    let observer: Arc<dyn ExchangeObserver> = Arc::<LastExchange>::clone(&seen);
+    let agent = HttpAgent::new(&url, config, &|_| None).map_err(|error| fail(error.to_string()))?;
+    let agent = agent.with_observer(observer);
+    let case = json!({"id": "detect", "input": {"message": message}, "expect": {}});
+    let Ok(case) = Case::read_one(&case) else { return Err(fail("the message is not valid".to_owned())) };
+    let trial = TrialContext {
+        run_id: "detect",
+        number: 0,
+        case: &case,
+        sample: 0,
+        has_turns: false,
+        wait_observer: &IgnoreWaits,
+    };
+    let mut conversation = agent.start(trial);
+    let answered = tokio::time::timeout(timeout, conversation.send(message)).await;
+    drop(conversation);
+    let exchange = seen.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    let reply = exchange.reply.unwrap_or_default();
+    let found = recognise(reply.content_type.as_deref(), &reply.body);
+    match answered {
+        Err(_) => Err(Failure { problem: format!("no reply within {} s", timeout.as_secs()), is_final: true }),
+        Ok(Err(error)) => {
+            let is_unreachable = matches!(error.cause, AgentErrorCause::Unreachable { .. });
+            // Without credentials, no kind can be found.
+            let is_refused = matches!(reply.status, Some(401 | 403));
+            Err(Failure { problem: error.message, is_final: is_unreachable || is_refused })
+        }
+        Ok(Ok(trace)) if trace.response.trim().is_empty() => Err(fail("the reply has no text".to_owned())),
+        Ok(Ok(_)) if found == kind => Ok(text),
+        Ok(Ok(_)) => Err(fail(format!("the reply is that of '{}'", found.unwrap_or("an unknown product")))),
+    }
+}
+
+/// Requests all URLs at once. Returns the JSON replies by URL, whatever their status.
+async fn fetch_all(client: &Client, urls: Vec<Url>) -> BTreeMap<String, Value> {
+    let mut requests = tokio::task::JoinSet::new();
+    for url in urls {
+        let request = client.get(url.clone()).header("accept", "application/json").timeout(DISCOVERY_TIMEOUT);
+        requests.spawn(async move {
+            let response = send(request).await.ok()?;
+            let body = read_body(response, MAX_DISCOVERY_BYTES).await.ok()?;
+            Some((url.to_string(), parse_reply(&body).ok()?))
+        });
+    }
+    requests.join_all().await.into_iter().flatten().collect()
+}
+
+/// Returns the folders of the URL, innermost first: any of them may be the base of a product.
+fn bases(url: &Url) -> Vec<Url> {
+    let mut folder = url.clone();
+    folder.set_query(None);
+    folder.set_fragment(None);
+    let mut bases = Vec::new();
+    loop {
+        let path = folder.path().trim_end_matches('/').to_owned();
+        folder.set_path(&format!("{path}/"));
+        bases.push(folder.clone());
+        let Some((parent, _)) = path.rsplit_once('/') else { break };
+        folder.set_path(parent);
+    }
+    // The root always counts.
+    if bases.len() > MAX_BASES {
+        bases.drain(MAX_BASES - 1..bases.len() - 1);
+    }
+    bases
+}
+
+/// Returns the agent if the reply to a discovery request is that of the product.
+fn match_discovery(preset: &Preset, discovery: &Discovery, base: &Url, given: &Url, reply: &Value) -> Option<Detected> {
+    if discovery.when.holds(reply) != Ok(true) {
+        return None;
+    }
+    let rest = given.path().strip_prefix(base.path().trim_end_matches('/'))?.trim_end_matches('/');
+    let mut url = match (&discovery.endpoint, &preset.path) {
+        (Some(endpoint), _) => announced_url(endpoint, reply, given).unwrap_or_else(|| given.clone()),
+        // Another path of a server that also has this API.
+        (None, Some(path)) if !is_start_of(rest, path) => return None,
+        (None, Some(_)) => given.clone(),
+        (None, None) => base.clone(),
+    };
+    url.set_query(given.query());
+    let (_, taken) = take_parameters(given.as_str(), &preset.parameters);
+    let mut notes = Vec::new();
+    for (name, default) in preset.parameters.iter().filter(|(name, _)| !taken.contains_key(*name)) {
+        let values = discovery.parameters.get(name).map(|selector| texts(selector, reply)).unwrap_or_default();
+        let Some((first, others)) = values.split_first() else {
+            if default.is_null() {
+                notes.push(format!("add ?{name}=NAME to the URL"));
+            }
+            continue;
+        };
+        if values.iter().any(|value| Some(value.as_str()) == default.as_str()) {
+            continue;
+        }
+        let pair = format!("{name}={}", utf8_percent_encode(first, QUERY_ENCODED));
+        url.set_query(Some(&url.query().map_or_else(|| pair.clone(), |query| format!("{query}&{pair}"))));
+        if !others.is_empty() {
+            notes.push(format!("{name} is the first of {}: change it in the URL to test another", values.join(", ")));
+        }
+    }
+    let text = url.as_str();
+    let text = if url.query().is_none() { text.trim_end_matches('/').to_owned() } else { text.replacen("/?", "?", 1) };
+    let endpoint = format!("{}:{text}", preset.kind);
+    Some(Detected { kind: Some(preset.kind), endpoint, evidence: Evidence::Path, notes })
+}
+
+/// The characters of names stay readable.
+const QUERY_ENCODED: &percent_encoding::AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
+
+/// Returns the agent's URL that a reply announces, on the server that was asked: another would not be asked either.
+fn announced_url(endpoint: &Selector, reply: &Value, given: &Url) -> Option<Url> {
+    let announced = Url::parse(endpoint.find(reply)?.as_str()?).ok()?;
+    let mut url = given.clone();
+    url.set_path(announced.path());
+    Some(url)
+}
+
+fn texts(selector: &Selector, reply: &Value) -> Vec<String> {
+    selector.select(reply).into_iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+}
+
+/// Whether the URL has the whole path of a product, which no other product uses.
+fn has_path_of(preset: &Preset, url: &Url) -> bool {
+    let path = preset.path.as_deref().filter(|path| !SHARED_PATHS.contains(path));
+    path.is_some_and(|path| url.path().trim_end_matches('/').ends_with(path))
+}
+
+/// Returns a URL without credentials.
+fn shown(url: &Url) -> String {
+    karat_http::redact_url(url.as_str())
+}
+
+/// Reads a body as JSON, or as the list of the events of a stream.
+fn read_body_value(content_type: Option<&str>, body: &[u8]) -> Option<Value> {
+    if let Ok(value) = parse_reply(body) {
+        return Some(value);
+    }
+    let is_events = content_type.is_some_and(|name| name.contains("event-stream"));
+    let framing = if is_events { Framing::ServerSentEvents } else { Framing::JsonLines };
+    let mut decoder = EventDecoder::new(framing);
+    decoder.push(body).ok()?;
+    decoder.finish().ok().map(Value::Array)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        parse_url(text).expect(text)
+    }
+
+    #[rstest]
+    #[case("http://host", &["/"])]
+    #[case("http://host/?a=1#b", &["/"])]
+    #[case("http://host/agent/invoke", &["/agent/invoke/", "/agent/", "/"])]
+    #[case("http://host/a/b/c/d/e", &["/a/b/c/d/e/", "/a/b/c/d/", "/a/b/c/", "/"])]
+    fn looks_in_all_folders_of_the_url(#[case] given: &str, #[case] expected: &[&str]) {
+        let bases = bases(&url(given));
+        assert_eq!(bases.iter().map(Url::path).collect::<Vec<_>>(), expected);
+        assert!(bases.iter().all(|base| base.query().is_none()));
+    }
+
+    /// What a server replies to the first discovery request of a kind.
+    fn detected(kind: &str, given: &str, base: &str, reply: &Value) -> Option<(String, Vec<String>)> {
+        let preset = Preset::named(kind).expect(kind);
+        let found = match_discovery(&preset, &preset.detect[0], &url(base), &url(given), reply);
+        found.map(|detected| (detected.endpoint, detected.notes))
+    }
+
+    #[rstest]
+    #[case("langgraph", "http://host/", "http://host/", json!({"langgraph_py_version": "1"}), Some("langgraph:http://host"))]
+    #[case("langgraph", "http://host/?assistant=x", "http://host/", json!({"langgraph_py_version": "1"}), Some("langgraph:http://host?assistant=x"))]
+    #[case("langgraph", "http://host/", "http://host/", json!({"version": "1"}), None)]
+    #[case("langserve", "http://host/agent/invoke", "http://host/agent/", json!({"type": "object"}), Some("langserve:http://host/agent"))]
+    #[case("adk", "http://host", "http://host/", json!(["my app"]), Some("adk:http://host?app=my%20app"))]
+    #[case("adk", "http://host?app=b", "http://host/", json!(["a", "b"]), Some("adk:http://host?app=b"))]
+    #[case("chat", "http://host/v1", "http://host/", json!({"data": [{"id": "m", "object": "model"}]}), Some("chat:http://host/v1?model=m"))]
+    #[case("chat", "http://host", "http://host/", json!({"data": [{"id": "agent", "object": "model"}]}), Some("chat:http://host"))]
+    #[case("chat", "http://host/my/agent", "http://host/", json!({"data": [{"id": "m", "object": "model"}]}), None)]
+    #[case("a2a", "http://host:1", "http://host:1/", json!({"protocolVersion": "0.3", "url": "http://other:2/rpc"}), Some("a2a:http://host:1/rpc"))]
+    fn completes_the_endpoint(
+        #[case] kind: &str,
+        #[case] given: &str,
+        #[case] base: &str,
+        #[case] reply: Value,
+        #[case] expected: Option<&str>,
+    ) {
+        let found = detected(kind, given, base, &reply);
+        assert_eq!(found.as_ref().map(|(endpoint, _)| endpoint.as_str()), expected);
+    }
+
+    #[test]
+    fn names_the_other_values_of_a_parameter() {
+        let (endpoint, notes) = detected("adk", "http://host", "http://host/", &json!(["a", "b"])).expect("found");
+        assert_eq!(endpoint, "adk:http://host?app=a");
+        assert_eq!(notes, ["app is the first of a, b: change it in the URL to test another"]);
+    }
+
+    #[rstest]
+    #[case(None, r#"{"choices": [{"message": {"role": "assistant", "content": "hi"}}]}"#, Some("chat"))]
+    #[case(
+        Some("text/event-stream"),
+        "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+        Some("ag-ui")
+    )]
+    #[case(None, r#"{"response": "hi"}"#, None)]
+    #[case(None, "<html>", None)]
+    fn recognises_replies(#[case] content_type: Option<&str>, #[case] body: &str, #[case] expected: Option<&str>) {
+        assert_eq!(recognise(content_type, body.as_bytes()), expected);
+    }
+}

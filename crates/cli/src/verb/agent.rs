@@ -1,0 +1,96 @@
+//! `karat agent`: tries agents, and shows and finds presets.
+
+use std::sync::Arc;
+
+use karat_core::exit::ExitStatus;
+use karat_report::{agent_trial_text, detection_text, preset_config_text, preset_list_text};
+use karat_workflows::agent::detect::{Detection, MESSAGE, by_discovery, by_replies, complete_url, write};
+use karat_workflows::agent::presets::{list, show};
+use karat_workflows::agent::try_message::{Request, try_messages};
+use serde_json::Value;
+
+use super::run::telemetry;
+use crate::args::{AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs, OutputFormat};
+use crate::ask;
+use crate::failure::Failure;
+use crate::surface::Surface;
+
+pub(crate) fn run(args: AgentVerbArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    match args.action {
+        AgentAction::Try(args) => run_try(*args, surface),
+        AgentAction::Show(args) => run_show(&args, surface),
+        AgentAction::Detect(args) => run_detect(&args, surface),
+    }
+}
+
+fn run_try(args: AgentTryArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let context = surface.context(&[])?;
+    let printer = surface.printer;
+    let messages = std::iter::once(args.message).chain(args.turn).collect();
+    let trial = surface.run(async {
+        let receiver = telemetry::start(&context, printer).await?;
+        let telemetry = receiver.as_ref().map(|receiver| Arc::clone(&receiver.telemetry));
+        try_messages(Request { messages, telemetry }, &context).await
+    })?;
+    printer.print_result(args.format, &trial, agent_trial_text)?;
+    Ok(if trial.answered { ExitStatus::Success } else { ExitStatus::Errored })
+}
+
+fn run_show(args: &AgentShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let printer = surface.printer;
+    let Some(kind) = &args.kind else {
+        printer.print_result(args.format, &list(), preset_list_text)?;
+        return Ok(ExitStatus::Success);
+    };
+    let details = show(kind)?;
+    printer.print_result(args.format, &details, |details, _| preset_config_text(&details.config))?;
+    if args.format == OutputFormat::Human {
+        printer.note(&details.summary.description);
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn run_detect(args: &AgentDetectArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let context = surface.context(&[])?;
+    let (environment, printer) = (surface.environment, surface.printer);
+    let url = complete_url(&args.url);
+    printer.redactor.add_secrets_in("agentEndpoint", &Value::from(url.as_str()));
+    let mut detection = surface.run(by_discovery(&url))?;
+    if !detection.is_found() {
+        let interactive = environment.stdin_is_terminal && environment.stderr_is_terminal;
+        if !args.yes {
+            let question = format!("No discovery endpoint replied. Send '{MESSAGE}' in the form of several products?");
+            if !interactive || !ask::yes_or_no(&question, true)? {
+                let message = format!("no discovery endpoint of a known product replied at {url}");
+                return Err(Failure::errored(message).hint(format!("pass --yes to send it '{MESSAGE}'")));
+            }
+        }
+        detection = surface.run(async { Ok(by_replies(&url, &context).await) })?;
+    }
+    if let Some(endpoint) = detection.agent_endpoint.as_ref().filter(|_| args.write) {
+        detection.written = Some(write(endpoint, &context)?);
+    }
+    printer.print_result(args.format, &detection, |detection, _| detection_text(detection))?;
+    report(&detection, surface);
+    Ok(if detection.is_found() { ExitStatus::Success } else { ExitStatus::Errored })
+}
+
+/// Prints how the agent was recognised, or why not.
+fn report(detection: &Detection, surface: &Surface<'_>) {
+    let printer = surface.printer;
+    if let Some(evidence) = &detection.evidence {
+        printer.note(&format!("recognised by {evidence}"));
+        detection.notes.iter().for_each(|note| printer.note(note));
+        match &detection.written {
+            Some(file) => printer.note(&format!("wrote {file}")),
+            None => printer.note("pass --write to set it in karat.json, or try it: karat agent try \"Hello\""),
+        }
+        return;
+    }
+    for tried in &detection.tried {
+        printer.warn(&format!("{}: {}", tried.kind.as_deref().unwrap_or("karat's own format"), tried.problem));
+    }
+    printer.failure(&Failure::errored("the agent was not recognised").hint(
+        "describe its requests and replies with 'agent' in karat.json, and see the result: karat agent try \"Hello\"",
+    ));
+}
