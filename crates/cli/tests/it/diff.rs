@@ -290,5 +290,7 @@ fn compares_folders_of_results() {
         assert!(!output.stdout.contains("added") && !output.stdout.contains("removed"), "{}", output.stdout);
     }
     std::fs::create_dir(project.path().join("empty")).unwrap();
-    insta::assert_snapshot!(project.run(["diff", "empty"]).filtered_stderr(), @"");
+    let output = project.run(["diff", "empty"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("the folder 'empty' contains no results"), "{}", output.stderr);
 }
