@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::agent::detect::Detection;
 use karat_workflows::agent::presets::{PresetConfig, PresetList, Reported};
@@ -11,7 +12,6 @@ use serde_json::Value;
 use crate::console::case_details::call_text;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::rounded_duration_text;
-use crate::matrix::dollars;
 use crate::message::write_wrapped;
 use crate::terminal_text::{pad, printable, truncate, wrap};
 
