@@ -222,8 +222,8 @@ impl Page {
 fn byte_text(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
-        ..1024 => format!("{bytes} bytes"),
-        ..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
         _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
     }
 }

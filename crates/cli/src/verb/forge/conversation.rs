@@ -208,7 +208,9 @@ impl Terminal<'_, '_> {
         let Some(session) = self.conversation.session() else { return Ok(Command::ApprovePlan) };
         let printer = self.forge.printer;
         printer.print_stderr(plan_text(&session.plan).trim_end());
-        plan_notes(session).iter().for_each(|note| printer.print_wrapped("", note));
+        for note in plan_notes(session) {
+            printer.print_wrapped("", &note);
+        }
         if ask::yes_or_no(&plan_question(session), true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Quit) }
     }
 

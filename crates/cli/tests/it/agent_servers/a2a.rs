@@ -1,4 +1,4 @@
-//! The Agent2Agent protocol: its Python SDK, and the bridge of Google's Agent Development Kit.
+//! The A2A protocol: its Python SDK, and the bridge of Google's Agent Development Kit.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
