@@ -108,7 +108,7 @@ pub struct SavedSuite {
     /// Cases that were not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
     /// Ids of selected cases without a result because of an interruption or `--fail-fast`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ pub struct SavedTrial {
     pub response: Option<String>,
     pub tool_calls: Vec<ToolCall>,
     /// Whether the agent does not report its tool calls.
-    #[serde(skip_serializing_if = "Not::not")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
     /// Why the agent stopped, if known; `maxTurns` if a model still called tools in its last turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ pub struct AssertionReport {
     /// Null if the assertion was not judged: an earlier one failed, or it does not apply.
     pub verdict: Option<AssertionOutcome>,
     /// Whether the assertion was not judged because it does not apply to the answer.
-    #[serde(skip_serializing_if = "Not::not")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub does_not_apply: bool,
     /// The expected and the actual value of each failed check.
     pub messages: Vec<String>,
