@@ -10,9 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The variable that all descendants of a process inherit.
 pub(crate) const MARK_VARIABLE: &str = "_KARAT_STARTED_BY";
 
-/// Maximum number of searches for descendants, each of which may have been started during the search before.
+/// Maximum number of searches for descendants; other programs may start processes all the time.
 #[cfg(target_os = "linux")]
-const MAX_SEARCHES: usize = 10;
+const MAX_SEARCHES: usize = 20;
 
 /// Groups that have not been killed yet, with their marks.
 static LIVE: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
@@ -113,16 +113,25 @@ fn parent_of(pid: u32) -> Option<u32> {
 #[cfg(target_os = "linux")]
 fn kill_marked(mark: &str) {
     let variable = format!("{MARK_VARIABLE}={mark}");
-    // The environment of a process that has exited is empty.
-    let is_marked = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
-    };
+    let mut before = None;
     for _ in 0..MAX_SEARCHES {
-        let marked: Vec<u32> = all_processes().filter(is_marked).collect();
-        if marked.is_empty() {
+        let mut marked = Vec::new();
+        let mut others = Vec::new();
+        for pid in all_processes() {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            if environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) {
+                marked.push(pid);
+            } else {
+                // While a process starts a program, and after its exit, its environment is empty.
+                others.push((pid, environment.is_empty()));
+            }
+        }
+        // A process may start another one and exit during a search, so that neither is found.
+        let others = Some(others);
+        if marked.is_empty() && others == before {
             return;
         }
+        before = others;
         marked.into_iter().for_each(kill_process);
     }
 }

@@ -153,6 +153,21 @@ async fn kills_daemons() {
     drop((stdin, stdout, other_stdin, other_stdout));
 }
 
+/// The program exits while its daemons are being started.
+#[tokio::test]
+async fn kills_daemons_that_are_starting() {
+    let mark = format!("{}", 40_000_000 + std::process::id());
+    let running = || {
+        let entries = std::fs::read_dir("/proc").expect("processes").flatten();
+        let command = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        entries.map(command).filter(|line| line.starts_with(format!("sleep\0{mark}").as_bytes())).count()
+    };
+    for _ in 0..50 {
+        run(&format!("(setsid setsid setsid sleep {mark} >/dev/null 2>&1 &); echo done")).await.expect("ends");
+    }
+    wait_until("all killed", || running() == 0).await;
+}
+
 #[tokio::test]
 async fn kills_remaining_descendants_after_exit() {
     let pids = Pids::new();

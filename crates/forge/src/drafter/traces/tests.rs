@@ -182,8 +182,15 @@ fn a_case_expects_the_observed_behaviour() {
           "unable to",
           "no information",
           "fetchedAt",
-          "\"tool\":",
-          "undefined"
+          "\"city\":",
+          "\"sky\":",
+          "\"degrees\":",
+          "{\"",
+          "{'",
+          "{\n",
+          "[\"",
+          "undefined",
+          "[object Object]"
         ]
       }
     }
