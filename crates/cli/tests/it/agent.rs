@@ -132,7 +132,7 @@ fn shows_sessions_polls_and_the_id_of_the_agent() {
     let server = ScriptedServer::start(json!({
         "": {"json": {"id": "session-1"}},
         "hi": {"json": {"run": "r1"}},
-        "GET /runs/r1": {"status": "done", "reply": "hello"},
+        "GET /runs/r1": {"json": {"status": "done", "reply": "hello"}},
     }));
     let agent = json!({
         "session": {"request": {"url": "/sessions"}, "id": "/id"},
@@ -399,6 +399,27 @@ fn init_proposes_the_preset_of_a_running_agent() {
     let output = project.run(["init", "--yes", "--ports", &port, "--message", "Hello"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert_eq!(project.read_json("karat.json")["agentEndpoint"], format!("langgraph:http://localhost:{port}"));
+}
+
+/// Every configuration that the guide shows is valid.
+#[test]
+fn documented_configurations_are_valid() {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/agents.md")).unwrap();
+    let blocks: Vec<&str> =
+        guide.split("```json\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    assert!(blocks.len() > 15, "{blocks:?}");
+    for block in blocks {
+        let config: Value = serde_json::from_str(block).expect(block);
+        let endpoint = config["agentEndpoint"].as_str().expect(block);
+        let is_preset = endpoint.contains(":http") && !endpoint.starts_with("http");
+        if is_preset {
+            let shown = project().run(["agent", "show", endpoint]);
+            assert_eq!(shown.code, Some(0), "{block}: {}", shown.both());
+        }
+        // Nothing is selected, but the configuration is read.
+        let listed = project().file("karat.json", block).file("evals/none.txt", "").run(["run", "--list"]);
+        assert_eq!(listed.code, Some(4), "{block}: {}", listed.both());
+    }
 }
 
 /// Fakes of products, written from their documentation.

@@ -41,7 +41,7 @@ pub(crate) async fn start(context: &Context<'_>, printer: &Printer) -> Result<Op
     printer.note(&format!("receiving spans of the agent at {endpoint}"));
     let collector = Arc::new(SpanCollector::new(endpoint, Duration::from_millis(config.wait_ms)));
     let stop = CancellationToken::new();
-    let router = otlp_router(Arc::clone(&collector), Limits::default());
+    let router = otlp_router(Arc::<SpanCollector>::clone(&collector), Limits::default());
     tokio::spawn(serve(listener, router, stop.clone().cancelled_owned(), SHUTDOWN_TIMEOUT));
     Ok(Some(TelemetryReceiver { telemetry: collector, stop }))
 }
