@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -108,8 +109,11 @@ impl Budget {
         // The tolerance lets a run spend exactly its limit despite rounding errors.
         if spent + reserved + estimated > limit * (1.0 + 1e-9) || spent >= limit {
             let message = format!(
-                "the budget of ${limit} ('maxCostUsd') does not cover another call: ${spent:.4} spent, ${reserved:.4} \
-                 in flight, about ${estimated:.4} needed"
+                "the budget of ${limit} ('maxCostUsd') does not cover another call: {} spent, {} in flight, about {} \
+                 needed",
+                dollars(spent),
+                dollars(reserved),
+                dollars(estimated),
             );
             return Err(BudgetExceeded { message });
         }
@@ -252,6 +256,18 @@ mod tests {
             let max = estimator.observed().expect("usage is recorded");
             assert_eq!(max.estimate(bytes).input_tokens, Some(7), "{bytes} bytes");
         }
+    }
+
+    #[tokio::test]
+    async fn small_amounts_are_not_rounded_away() {
+        let budget = Budget::new(Some(0.0001));
+        let estimator = UsageEstimator::<f64>::default();
+        budget.reserve(&estimator, |cost| cost).await.expect("the first call").settle(0.000_06);
+        estimator.record_cost(0.000_06);
+        let exceeded = budget.reserve(&estimator, |cost| cost).await.expect_err("over the budget");
+        let expected = "the budget of $0.0001 ('maxCostUsd') does not cover another call: $0.0000600 spent, $0.00 in \
+                        flight, about $0.0000600 needed";
+        assert_eq!(exceeded.message, expected);
     }
 
     #[tokio::test]

@@ -1,22 +1,24 @@
 //! An agent that is a program: JSON on stdin and stdout.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TraceContext, TrialContext};
 use karat_core::trace::Trace;
+use karat_json::text::text_form;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
 use crate::exchange::{ExchangeObserver, Observer, Purpose};
-use crate::history::{History, add_missing};
 use crate::http_config::{HttpConfig, RequestMap};
 use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
 use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
+use crate::template::{Environment, Ids, Node, Scope, Values};
 
 /// Sends requests to a program on its stdin and reads the replies from its stdout. The program is started for each
 /// message, or kept and sent one request per line.
@@ -25,6 +27,9 @@ pub struct CommandAgent {
     identity: String,
     program: Program,
     config: HttpConfig,
+    requests: Requests,
+    /// Values of environment variables in requests.
+    secrets: Vec<String>,
     /// Present if programs are kept.
     pool: Option<ProcessPool>,
     /// The number of the next request to a kept program.
@@ -32,25 +37,73 @@ pub struct CommandAgent {
     observer: Observer,
 }
 
+/// The requests, and the messages of the history.
+#[derive(Debug)]
+struct Requests {
+    message: Node,
+    /// In a conversation of several turns.
+    turn: Node,
+    user: Node,
+    assistant: Node,
+    /// Whether requests have an `id` of their own.
+    has_id: bool,
+}
+
+impl Requests {
+    fn new(request: &RequestMap, environment: &mut Environment<'_>) -> Result<Self, CommandError> {
+        let message = request.body_template(false).map_err(CommandError::InvalidRequest)?;
+        let turn = request.body_template(!request.maps_conversation()).map_err(CommandError::InvalidRequest)?;
+        let form = request.message_form.clone().unwrap_or_default();
+        let mut compile = |value, scope| {
+            let node = Node::compile(value, scope, environment);
+            node.map_err(|error| CommandError::InvalidRequest(error.to_string()))
+        };
+        Ok(Self {
+            message: compile(&message, Scope::Request)?,
+            turn: compile(&turn, Scope::Request)?,
+            user: compile(&form.user, Scope::Item)?,
+            assistant: compile(&form.assistant, Scope::Item)?,
+            has_id: message.get("id").is_some(),
+        })
+    }
+}
+
 impl CommandAgent {
-    /// Parses a command line; a program name with a `/` is relative to `folder`.
-    pub fn new(command: &str, folder: &Path, config: HttpConfig) -> Result<Self, CommandError> {
+    /// Parses a command line; a program name with a `/` is relative to `folder`. `lookup` returns environment
+    /// variables.
+    pub fn new(
+        command: &str,
+        folder: &Path,
+        config: HttpConfig,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, CommandError> {
         let program = Program::new(command, folder)?;
-        // A command has no query string, so the message goes into the body.
-        let request = RequestMap { query: None, ..config.request.clone() };
-        if request.body_with("").is_none() {
-            return Err(CommandError::InvalidMessagePath(request.message));
-        }
+        // A program has no URL, so the message goes into the body.
+        let request = RequestMap { query: None, url: None, ..config.request };
+        let mut environment = Environment::new(lookup);
+        let requests = Requests::new(&request, &mut environment)?;
         let pool = config.keep_alive.then(|| ProcessPool::new(program.0.clone()));
-        let config = HttpConfig { request, ..config };
-        let (identity, next_id) = (format!("command:{command}"), AtomicU64::new(1));
-        Ok(Self { identity, program, config, pool, next_id, observer: Observer::default() })
+        Ok(Self {
+            identity: format!("command:{command}"),
+            program,
+            config: HttpConfig { request, ..config },
+            requests,
+            secrets: environment.secrets,
+            pool,
+            next_id: AtomicU64::new(1),
+            observer: Observer::default(),
+        })
     }
 
     /// Sets the observer of exchanges.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn ExchangeObserver>) -> Self {
         Self { observer: observer.into(), ..self }
+    }
+
+    /// Returns the values of environment variables that requests contain.
+    pub fn secrets(&self) -> &[String] {
+        &self.secrets
     }
 
     /// Returns the program's path, or its bare name if it is looked up on the PATH.
@@ -68,15 +121,14 @@ impl CommandAgent {
     }
 
     /// Starts the program for one request.
-    async fn run(&self, body: &Value) -> Result<Trace, AgentError> {
+    async fn run(&self, body: &str) -> Result<Answered, AgentError> {
         let started = Instant::now();
         let limits = Limits { stdout_bytes: self.max_bytes(), time: None };
-        let body = body.to_string();
         let mut record = self.observer.record(Purpose::Message);
         if let Some(record) = &mut record {
-            record.exchange.body = Some(body.clone().into_bytes());
+            record.exchange.body = Some(body.as_bytes().to_vec());
         }
-        let run = self.program.run(&body, limits).await;
+        let run = self.program.run(body, limits).await;
         if let Some(record) = &mut record {
             match &run {
                 Ok(finished) => record.set_output(&finished.stdout, &finished.stderr),
@@ -85,20 +137,18 @@ impl CommandAgent {
         }
         drop(record);
         let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
-        let parsed = parse_json(&finished).and_then(|reply| self.trace(&reply, &finished.stderr));
-        let trace = parsed.map_err(|message| AgentError::new(message, finished.elapsed))?;
-        Ok(Trace { latency_ms: finished.elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(finished.stderr))
+        let (elapsed, stderr) = (finished.elapsed, finished.stderr.clone());
+        let reply = parse_json(&finished).map_err(|message| AgentError::new(message, elapsed))?;
+        Ok(Answered { reply, elapsed, stderr })
     }
 
     /// Sends a request to a kept program. One that does not answer as it should is replaced.
-    async fn ask(
-        &self,
-        mut body: Value,
-        kept: &mut PooledProcess<'_>,
-        pool: &ProcessPool,
-    ) -> Result<Trace, AgentError> {
+    async fn ask(&self, body: &str, kept: &mut PooledProcess<'_>, pool: &ProcessPool) -> Result<Answered, AgentError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        add_missing(&mut body, Map::from_iter([("id".to_owned(), id.into())]));
+        let request = match body.strip_prefix('{') {
+            Some(members) if !self.requests.has_id => Cow::Owned(format!(r#"{{"id":{id},{members}"#)),
+            _ => Cow::Borrowed(body),
+        };
         let waiting = kept.take().await;
         let started = Instant::now();
         let fail = |message: String| AgentError::new(message, started.elapsed());
@@ -106,10 +156,9 @@ impl CommandAgent {
             Some(process) => process,
             None => pool.start().map_err(fail)?,
         };
-        let request = body.to_string();
         let mut record = self.observer.record(Purpose::Message);
         if let Some(record) = &mut record {
-            record.exchange.body = Some(request.clone().into_bytes());
+            record.exchange.body = Some(request.as_bytes().to_vec());
         }
         let answer = match process.ask(&request, self.max_bytes()).await {
             Ok(answer) => answer,
@@ -122,26 +171,29 @@ impl CommandAgent {
             }
         };
         let elapsed = started.elapsed();
+        let fail = |message: String| AgentError::new(message, elapsed);
         let stderr = process.take_stderr().await;
         if let Some(record) = &mut record {
             record.set_output(&answer, &stderr);
         }
         drop(record);
-        let reply = parse_answer(&answer, &stderr).map_err(|message| AgentError::new(message, elapsed))?;
+        let reply = parse_answer(&answer, &stderr).map_err(fail)?;
         // Agents may have ids of their own, which are rarely numbers.
-        if let Some(other) = reply.get("id").and_then(Value::as_u64).filter(|other| Some(*other) != body["id"].as_u64())
-        {
-            let message = format!("the program answered request {other} instead of request {}", body["id"]);
-            return Err(AgentError::new(with_stderr(&message, &stderr), elapsed));
+        let other = reply.get("id").and_then(Value::as_u64).filter(|other| *other != id && !self.requests.has_id);
+        if let Some(other) = other {
+            let message = format!("the program answered request {other} instead of request {id}");
+            return Err(fail(with_stderr(&message, &stderr)));
         }
         kept.put_back(process);
-        let trace = self.trace(&reply, &stderr).map_err(|message| AgentError::new(message, elapsed))?;
-        Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(stderr))
+        Ok(Answered { reply, elapsed, stderr })
     }
+}
 
-    fn trace(&self, reply: &Value, stderr: &str) -> Result<Trace, String> {
-        self.config.response.parse_trace(reply).map_err(|message| with_stderr(&message, stderr))
-    }
+/// A reply that is JSON.
+struct Answered {
+    reply: Value,
+    elapsed: Duration,
+    stderr: String,
 }
 
 impl Agent for CommandAgent {
@@ -165,32 +217,94 @@ impl Agent for CommandAgent {
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
         let kept = self.pool.as_ref().map(|pool| (PooledProcess::new(pool), pool));
-        Box::new(CommandConversation { agent: self, kept, history: History::new(trial) })
+        let ids = Ids::new(trial, self.config.response.conversation_id.is_some(), 0);
+        let message_ids = Ids::of_messages(trial);
+        Box::new(CommandConversation { agent: self, trial, kept, ids, message_ids, turn: 0, history: Vec::new() })
     }
 }
 
 struct CommandConversation<'a> {
     agent: &'a CommandAgent,
+    trial: TrialContext<'a>,
     kept: Option<(PooledProcess<'a>, &'a ProcessPool)>,
-    history: History<'a>,
+    ids: Ids<'a>,
+    /// The ids of messages in the history.
+    message_ids: Ids<'a>,
+    turn: usize,
+    /// The messages before this turn.
+    history: Vec<Value>,
+}
+
+impl CommandConversation<'_> {
+    /// Renders a message of the history.
+    fn form(&self, form: &Node, text: &str) -> Result<Value, String> {
+        let values = Values { content: Some(text), ..self.values(&self.message_ids, text, None) };
+        serde_json::from_str(&form.render(&values)?).map_err(|error| error.to_string())
+    }
+
+    fn values<'v>(&'v self, ids: &'v Ids<'v>, message: &'v str, form: Option<&'v Value>) -> Values<'v> {
+        Values {
+            message,
+            turn: self.turn,
+            messages: &self.history,
+            user_message: form,
+            reply: None,
+            decision: None,
+            approval: None,
+            content: None,
+            case_id: &self.trial.case.id,
+            traceparent: None,
+            ids,
+        }
+    }
+
+    /// Takes the id of the conversation from the first reply.
+    fn take_id(&mut self, reply: &Value) -> Result<(), String> {
+        let Some(id) = self.agent.config.response.conversation_id.as_ref().filter(|_| self.turn == 0) else {
+            return Ok(());
+        };
+        match id.find_non_null(reply) {
+            Some(found) => self.ids.set(text_form(found).into_owned()),
+            None if self.trial.has_turns => {
+                return Err(format!("the reply has no conversation id at '{}'", id.as_str()));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, message: &str) -> Result<Trace, AgentError> {
+        let agent = self.agent;
+        let at_once = |message: String| AgentError::new(message, Duration::ZERO);
+        let user = self.form(&agent.requests.user, message).map_err(at_once)?;
+        let request = if self.trial.has_turns { &agent.requests.turn } else { &agent.requests.message };
+        let body = request.render(&self.values(&self.ids, message, Some(&user))).map_err(at_once)?;
+        let body = match &agent.config.telemetry {
+            Some(_) => with_traceparent(&body, &self.trial.trace_context(self.turn)),
+            None => body,
+        };
+        let Answered { reply, elapsed, stderr } = match &mut self.kept {
+            Some((kept, pool)) => agent.ask(&body, kept, pool).await?,
+            None => agent.run(&body).await?,
+        };
+        let trace = self.take_id(&reply).and_then(|()| agent.config.response.parse_trace(&reply));
+        let trace = trace.map_err(|message| AgentError::new(with_stderr(&message, &stderr), elapsed))?;
+        let assistant = self.form(&agent.requests.assistant, &trace.response).map_err(at_once)?;
+        self.history.extend([user, assistant]);
+        self.turn += 1;
+        Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(stderr))
+    }
+}
+
+/// Adds the trace context to a request that is an object.
+fn with_traceparent(body: &str, context: &TraceContext) -> String {
+    let Ok(Value::Object(mut members)) = serde_json::from_str(body) else { return body.to_owned() };
+    members.insert("traceparent".to_owned(), context.traceparent().into());
+    Value::Object(members).to_string()
 }
 
 impl Conversation for CommandConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
-        Box::pin(async move {
-            let mut body = self.agent.config.request.body_with(message).unwrap_or_default();
-            if self.history.trial().has_turns {
-                add_missing(&mut body, self.history.members());
-            }
-            if self.agent.config.telemetry.is_some() {
-                add_missing(&mut body, Map::from_iter([("traceparent".to_owned(), self.history.traceparent().into())]));
-            }
-            let trace = match &mut self.kept {
-                Some((kept, pool)) => self.agent.ask(body, kept, pool).await?,
-                None => self.agent.run(&body).await?,
-            };
-            self.history.push(message, &trace.response);
-            Ok(trace)
-        })
+        Box::pin(self.answer(message))
     }
 }

@@ -41,12 +41,3 @@ impl<'a> History<'a> {
         self.messages.push(json!({"role": "assistant", "content": response}));
     }
 }
-
-/// Adds members that the body does not have; nothing if it is not an object.
-pub(crate) fn add_missing(body: &mut Value, members: Map<String, Value>) {
-    if let Value::Object(body) = body {
-        for (key, value) in members {
-            body.entry(key).or_insert(value);
-        }
-    }
-}

@@ -6,21 +6,17 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use karat_core::assertion::Mode;
-use karat_core::case::Case;
-use karat_core::port::{Agent, Conversation, TrialContext};
 use karat_http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 use karat_http::{
     Client, ClientError, ClientOptions, CookieStore as _, Jar, RetryPolicy, Throttle, client, has_credentials,
     header_map, redact_url, send,
 };
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::exchange::{ExchangeObserver, ExchangeRecord, Observer, Purpose};
 use crate::headers::MissingVariable;
 use crate::http_config::{Decision, ExtraRequest, HttpConfig, Method};
-use crate::http_conversation::HttpConversation;
 use crate::http_reply::HttpReply;
 use crate::request_template::{Endpoint, Parts, RequestError, RequestTemplate};
 use crate::response_map::Format;
@@ -34,7 +30,7 @@ const TRACEPARENT: &str = "traceparent";
 
 /// Sends each message to a URL and reads the reply.
 pub struct HttpAgent {
-    identity: String,
+    pub(crate) identity: String,
     client: Client,
     /// Those that the client adds to every request.
     headers: HeaderMap,
@@ -321,28 +317,6 @@ impl Requests {
 impl std::fmt::Debug for HttpAgent {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "HttpAgent({})", redact_url(self.endpoint.base.as_str()))
-    }
-}
-
-impl Agent for HttpAgent {
-    fn identity(&self) -> String {
-        self.identity.clone()
-    }
-
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
-        let mut parts = Map::new();
-        parts.insert("agent".to_owned(), self.identity().into());
-        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
-        parts
-    }
-
-    fn mode(&self, _case: &Case) -> Mode {
-        Mode::Endpoint
-    }
-
-    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(HttpConversation::new(self, trial))
     }
 }
 

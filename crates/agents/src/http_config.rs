@@ -16,7 +16,7 @@ use crate::response_map::ResponseMap;
 use crate::rule::Rule;
 use crate::selector::Selector;
 use crate::telemetry_config::TelemetryConfig;
-use crate::template::{Scope, check_text, check_value};
+use crate::template::{Scope, check_text, check_value, read_template};
 
 /// Settings of an HTTP agent or a program. URLs, bodies and header values may contain `${NAME}`, an environment
 /// variable, and the placeholders `{{message}}`, `{{conversationId}}`, `{{messages}}`, `{{turn}}`, `{{caseId}}` and
@@ -282,13 +282,6 @@ impl ExtraRequest {
                 .unwrap_or_default(),
         }
     }
-}
-
-/// Reads a text with placeholders.
-pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
-    let text = read_string(value, path, problems)?;
-    check_text(&text, scope, path, problems);
-    Some(text)
 }
 
 fn read_headers(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {

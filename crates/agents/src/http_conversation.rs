@@ -4,11 +4,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use karat_core::port::{AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::assertion::Mode;
+use karat_core::case::Case;
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_http::{Jar, RetryClass};
 use karat_json::text::text_form;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::exchange::Purpose;
 use crate::http::{HttpAgent, Poll};
@@ -88,7 +90,7 @@ impl<'a> HttpConversation<'a> {
         let Some(id) = id else {
             return reply.check_status().map(|()| session).map_err(|message| fail(&message));
         };
-        let content = reply.into_content(None).map_err(|message| fail(&message))?;
+        let content = reply.into_content(None, false).map_err(|message| fail(&message))?;
         let Some(found) = id.find_non_null(&content.value) else {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
@@ -144,7 +146,7 @@ impl<'a> HttpConversation<'a> {
     ) -> Result<Content, AttemptError> {
         let format = self.agent.config.response.format;
         let reply = self.agent.exchange(purpose, request, values, &session.cookies, format).await?;
-        reply.into_content(format).map_err(AttemptError::permanent)
+        reply.into_content(format, self.agent.config.response.conversation.is_some()).map_err(AttemptError::permanent)
     }
 
     /// Polls until the reply is the answer.
@@ -197,9 +199,8 @@ impl<'a> HttpConversation<'a> {
         };
         let message = Message { text, form: form.as_ref() };
         let (session, reply) = self.attempt_with_retries(message).await?;
-        let mut session = match session.or_else(|| self.session.take()) {
-            Some(session) => session,
-            None => return Err(AgentError::new("the conversation has no session", reply.elapsed)),
+        let Some(mut session) = session.or_else(|| self.session.take()) else {
+            return Err(AgentError::new("the conversation has no session", reply.elapsed));
         };
         let elapsed = reply.elapsed;
         let finished = self.finish(reply, message, &mut session).await;
@@ -229,7 +230,7 @@ impl<'a> HttpConversation<'a> {
         let first_elapsed = reply.elapsed;
         let start = Instant::now();
         let fail = |message: String| AttemptError { elapsed: start.elapsed(), ..AttemptError::permanent(message) };
-        let mut content = reply.into_content(response.format).map_err(fail)?;
+        let mut content = reply.into_content(response.format, response.conversation.is_some()).map_err(fail)?;
         self.take_id(&content, session).map_err(fail)?;
         let session = &*session;
         let in_time = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
@@ -275,6 +276,28 @@ impl<'a> HttpConversation<'a> {
         let rendered = form.render(&values);
         let parsed = rendered.and_then(|json| serde_json::from_str(&json).map_err(|error| error.to_string()));
         parsed.map_err(|message| AgentError::new(message, Duration::ZERO))
+    }
+}
+
+impl Agent for HttpAgent {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn determinants(&self, case: &Case) -> Map<String, Value> {
+        let mut parts = Map::new();
+        parts.insert("agent".to_owned(), self.identity().into());
+        parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
+        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts
+    }
+
+    fn mode(&self, _case: &Case) -> Mode {
+        Mode::Endpoint
+    }
+
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(HttpConversation::new(self, trial))
     }
 }
 

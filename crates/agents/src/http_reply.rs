@@ -86,7 +86,8 @@ impl HttpReply {
         Err(text)
     }
 
-    pub(crate) fn into_content(self, format: Option<Format>) -> Result<Content, String> {
+    /// `may_be_lines`: a body that is not one JSON value may consist of JSON lines, whatever its content type says.
+    pub(crate) fn into_content(self, format: Option<Format>, may_be_lines: bool) -> Result<Content, String> {
         self.check_status()?;
         let body = match self.body {
             Body::Bytes(body) => body,
@@ -97,8 +98,19 @@ impl HttpReply {
         if body.trim_ascii().is_empty() {
             return Err("the reply is empty".to_owned());
         }
-        let value = parse_reply(&body)
-            .map_err(|error| format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(&body)))?;
+        let value = match parse_reply(&body) {
+            Ok(value) => value,
+            Err(error) => {
+                let mut decoder = EventDecoder::new(Framing::JsonLines);
+                let lines = Some(&body).filter(|_| may_be_lines && format.is_none());
+                let events = lines.and_then(|body| decoder.push(body).and_then(|()| decoder.finish()).ok());
+                let Some(events) = events.filter(|events| events.len() > 1) else {
+                    let body = String::from_utf8_lossy(&body);
+                    return Err(format!("the reply is not valid JSON ({error}): {body}"));
+                };
+                return Ok(Content { value: Value::Array(events), is_stream: true, arrivals: Vec::new() });
+            }
+        };
         let is_stream = format.is_some_and(|format| format != Format::Json);
         // An agent may answer without a stream, for example with an error.
         let value = if is_stream && !value.is_array() { Value::Array(vec![value]) } else { value };

@@ -24,8 +24,8 @@ pub enum CommandError {
     UnclosedQuote,
     #[error("program '{0}' not found")]
     ProgramNotFound(String),
-    #[error("'request.message': the body has no element at '{0}'")]
-    InvalidMessagePath(String),
+    #[error("'request': {0}")]
+    InvalidRequest(String),
 }
 
 /// A program that answers in JSON.

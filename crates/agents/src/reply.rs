@@ -349,6 +349,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "called with json! literals")]
     fn map(value: Value) -> ResponseMap {
         let mut problems = Problems::default();
         let map = ResponseMap::read(&value, &Path::Root, &mut problems);

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::http_config::read_template;
-use crate::template::{Scope, check_value};
+use crate::template::{Scope, check_value, read_template};
 
 /// The request that is sent for a message.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -111,15 +110,6 @@ impl RequestMap {
             || names.iter().any(|name| in_url(name) || in_body(name))
     }
 
-    /// Returns the body with the message inserted, unless it goes into the query.
-    pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
-        let mut body = Value::Object(self.body.clone());
-        if self.query.is_none() {
-            insert(&mut body, &self.message, message.into())?;
-        }
-        Some(body)
-    }
-
     /// Returns the body with placeholders at all mapped places. `adds_conversation` also adds what a conversation sends
     /// by default.
     pub(crate) fn body_template(&self, adds_conversation: bool) -> Result<Value, String> {
@@ -200,11 +190,11 @@ fn has_message(text: &str) -> bool {
     text.contains("{{message}}") || text.contains("{{userMessage}}")
 }
 
-fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
+fn any_text(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => test(text),
-        Value::Array(items) => items.iter().any(|item| any_text(item, test)),
-        Value::Object(map) => map.values().any(|value| any_text(value, test)),
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(map) => map.values().any(|value| any_text(value, holds)),
         _ => false,
     }
 }

@@ -70,6 +70,11 @@ impl Selector {
         Self { text: format!("/{name}"), kind: Kind::Pointer(vec![name.to_owned()]) }
     }
 
+    /// The pointer to the whole value.
+    pub(crate) fn whole() -> Self {
+        Self { text: String::new(), kind: Kind::Pointer(Vec::new()) }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.text
     }

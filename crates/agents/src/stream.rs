@@ -122,11 +122,12 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// Ends an event. One without data does not count.
+    /// Ends an event. One without data has null, since some streams announce their end this way.
     fn dispatch(&mut self) -> Result<(), String> {
         let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
         match data.trim_ascii() {
-            b"" => Ok(()),
+            b"" if name.is_empty() => Ok(()),
+            b"" => self.push_event(b"null", &name),
             b"[DONE]" => {
                 self.is_done = true;
                 Ok(())
@@ -181,7 +182,7 @@ mod tests {
     #[case("data: 1\r\n\r\ndata: 2\r\rdata: 3\n\n", json!([1, 2, 3]))]
     #[case("data: {\ndata: \"a\":\ndata: 1}\n\n", json!([{"a": 1}]))]
     #[case(": hello\n\nid: 5\nretry: 10\ndata: 1\n\n:\n\n", json!([1]))]
-    #[case("event: ping\n\ndata: 1\n\n", json!([1]))]
+    #[case("event: end\n\ndata: 1\n\n", json!([{"event": "end", "data": null}, 1]))]
     #[case("event: values\ndata: {\"a\": 1}\n\n", json!([{"event": "values", "data": {"a": 1}}]))]
     #[case("data: {\"type\": \"x\"}\nevent: x\n\n", json!([{"type": "x"}]))]
     #[case("event: x\ndata: {\"event\": \"x\"}\n\n", json!([{"event": "x"}]))]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use karat_core::port::TrialContext;
 use karat_json::text::text_form;
-use karat_json::{Path, Problems, Subject, nearest};
+use karat_json::{Path, Problems, Subject, nearest, read_string};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -82,8 +82,9 @@ pub(crate) struct Values<'v> {
 pub(crate) struct Ids<'t> {
     trial: TrialContext<'t>,
     attempt: usize,
-    /// The id that the agent gave. `None` inside if it has not given any yet.
-    given: Option<Option<String>>,
+    /// Whether the agent gives the id of the conversation.
+    is_given: bool,
+    given: Option<String>,
     /// Our id, if it is needed.
     own: OnceLock<String>,
     count: AtomicUsize,
@@ -127,7 +128,7 @@ impl<'t> Ids<'t> {
     /// `is_given`: the agent gives the id of the conversation, so that there is none before its first reply.
     /// Every attempt has its own ids, so that an agent with a memory never mixes them.
     pub(crate) fn new(trial: TrialContext<'t>, is_given: bool, attempt: usize) -> Self {
-        Self { trial, attempt, given: is_given.then_some(None), own: OnceLock::new(), count: AtomicUsize::new(0) }
+        Self { trial, attempt, is_given, given: None, own: OnceLock::new(), count: AtomicUsize::new(0) }
     }
 
     /// Ids of messages, which are different from those in requests.
@@ -136,7 +137,7 @@ impl<'t> Ids<'t> {
     }
 
     pub(crate) fn set(&mut self, id: String) {
-        self.given = Some(Some(id));
+        self.given = Some(id);
     }
 
     fn own(&self) -> &str {
@@ -151,8 +152,9 @@ impl<'t> Ids<'t> {
 
     fn conversation_id(&self) -> Option<&str> {
         match &self.given {
-            Some(given) => given.as_deref(),
+            None if self.is_given => None,
             None => Some(self.own()),
+            given => given.as_deref(),
         }
     }
 
@@ -256,6 +258,12 @@ impl Placeholder {
             Self::ConversationId => "the agent has not given a conversation id yet".to_owned(),
             other => format!("'{{{{{}}}}}' has no value", other.name()),
         })
+    }
+
+    /// Whether a request without the value would go to another conversation. A decision may refer to parts that only
+    /// some agents send.
+    fn must_be_found(&self, values: &Values<'_>) -> bool {
+        matches!(self, Self::Reply(_)) && values.reply.is_some() && values.decision.is_none()
     }
 
     fn write_json(&self, values: &Values<'_>, out: &mut String) -> bool {
@@ -434,7 +442,13 @@ impl Node {
         match self {
             Self::Constant(json) => out.push_str(json),
             Self::Text(template) => push_json(out, template.render(values)?.as_str()),
-            Self::Placeholder(placeholder) => return Ok(placeholder.write_json(values, out)),
+            Self::Placeholder(placeholder) => {
+                let is_written = placeholder.write_json(values, out);
+                if !is_written && placeholder.must_be_found(values) {
+                    return placeholder.required(values).map(|_| true);
+                }
+                return Ok(is_written);
+            }
             Self::List(nodes) => {
                 out.push('[');
                 for node in nodes {
@@ -496,6 +510,13 @@ pub(crate) fn check_value(value: &Value, scope: Scope, path: &Path<'_>, problems
         }
         _ => {}
     }
+}
+
+/// Reads a text with placeholders.
+pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let text = read_string(value, path, problems)?;
+    check_text(&text, scope, path, problems);
+    Some(text)
 }
 
 pub(crate) fn check_text(text: &str, scope: Scope, path: &Path<'_>, problems: &mut Problems) {

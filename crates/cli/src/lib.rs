@@ -3,6 +3,7 @@
 //! A library, so that cargo can compile it in parallel with other crates; the binary only calls it.
 
 mod args;
+mod argument_error;
 mod ask;
 mod environment;
 mod failure;
@@ -16,6 +17,7 @@ mod suggestion;
 mod surface;
 mod verb;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use karat_core::exit::ExitStatus;
 
 use crate::args::{Cli, Verb, config_flags};
+use crate::argument_error::wrapped_error;
 use crate::environment::Environment;
 use crate::printer::Printer;
 use crate::suggestion::suggest_verb;
@@ -38,7 +41,11 @@ pub fn main() -> ExitCode {
             // Includes --help and --version; clap picks the stream.
             let error = suggest_verb(error, &Cli::command(), &environment.arguments);
             let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
-            let _ = error.print();
+            // There is no way to report that stderr is closed.
+            let _ = match wrapped_error(&error, &environment) {
+                Some(text) => io::stderr().lock().write_all(text.as_bytes()),
+                None => error.print(),
+            };
             return ExitCode::from(status.code());
         }
     };

@@ -1,10 +1,11 @@
 //! Compares two results of the same suite.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Not;
 
 use serde::Serialize;
 
-use crate::result::{EarlierCase, Outcome, SuiteResult};
+use crate::result::{EarlierCase, MissingCases, Outcome, SuiteResult};
 use crate::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
@@ -49,6 +50,9 @@ pub struct CaseDiff {
     pub p_value: Option<f64>,
     /// Why it does not pass now.
     pub error: Option<String>,
+    /// Whether an added case was not run before, or a removed one not now, though it was in the eval file.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub not_run: bool,
 }
 
 /// The number of cases of a suite that were compared with its baseline.
@@ -61,17 +65,40 @@ pub struct ComparisonCounts {
 }
 
 /// Compares a result with an earlier one of the same suite, which becomes its baseline.
-pub fn compare_with_baseline(result: &mut SuiteResult, run_id: &str, baseline: &[EarlierCase]) -> ComparisonCounts {
+///
+/// `removed` are the ids of the cases that are no longer in the eval file.
+pub fn compare_with_baseline(
+    result: &mut SuiteResult,
+    run_id: &str,
+    baseline: &[EarlierCase],
+    removed: &BTreeSet<String>,
+) -> ComparisonCounts {
     let current: Vec<EarlierCase> = result.cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
     let diffs = diff_cases(baseline, &current);
     result.baseline_run_id = Some(run_id.to_owned());
     result.regressions = ids_with_change(&diffs, Change::Regression);
     result.new_passes = ids_with_change(&diffs, Change::NewPass);
+    result.still_failing = diffs.iter().filter(|diff| is_still_failing(diff)).map(|diff| diff.id.clone()).collect();
+    result.baseline_missing = Some(missing_cases(&diffs, result, removed)).filter(|missing| !missing.is_empty());
     let compared = ComparisonCounts { cases: count_compared(&diffs), inconclusive: count_inconclusive(&diffs) };
     if let Some(part) = &mut result.shard {
         (part.compared, part.inconclusive) = (compared.cases, compared.inconclusive);
     }
     compared
+}
+
+/// Whether a case failed before and now; with trials, also if it passes sometimes and not significantly less often.
+fn is_still_failing(diff: &CaseDiff) -> bool {
+    diff.before == Some(Outcome::Failed) && diff.now == Some(Outcome::Failed) && diff.change != Change::Regression
+}
+
+/// Returns the cases of the baseline without a result, except those that have a `skip` now.
+fn missing_cases(diffs: &[CaseDiff], result: &SuiteResult, removed: &BTreeSet<String>) -> MissingCases {
+    let skipped: HashSet<&str> = result.skipped.iter().map(|case| case.id.as_str()).collect();
+    let without_result = diffs.iter().filter(|diff| diff.change == Change::Removed);
+    let ids = without_result.map(|diff| &diff.id).filter(|id| !skipped.contains(id.as_str())).cloned();
+    let (removed, not_run) = ids.partition(|id| removed.contains(id));
+    MissingCases { not_run, removed }
 }
 
 /// How a suite changed as a whole.
@@ -118,6 +145,7 @@ pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> 
         now_trials: None,
         p_value: None,
         error: None,
+        not_run: false,
     }));
     diffs
 }
@@ -133,6 +161,7 @@ fn compare(before: Option<&EarlierCase>, now: &EarlierCase) -> CaseDiff {
         now_trials: now.trials,
         p_value: None,
         error: now.error.clone(),
+        not_run: false,
     };
     if let Some(before) = before
         && (before.trials.is_some() || now.trials.is_some())

@@ -7,6 +7,7 @@ pub mod assertion;
 pub mod case;
 pub mod case_list;
 pub mod chat;
+pub mod cost;
 pub mod csv;
 pub mod details;
 pub mod diff;

@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+/// The stop reason of a loop that ended because the model still called tools in its last turn.
+pub const MAX_TURNS_REACHED: &str = "maxTurns";
+
 /// An agent's answer and the tool calls that led to it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {

@@ -13,7 +13,7 @@ pub use self::file::{DraftFile, DraftFileError, FileDrafter};
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
 pub use self::traces::{InvalidLine, RejectedTrace, TraceDrafter, TraceReader, TraceReport};
-pub use self::traces::{TraceTurn, find_personal_data, proof_values, trace_turns};
+pub use self::traces::{TraceTurn, find_personal_data, leak_markers, proof_values, trace_turns};
 use crate::{Brief, Draft, Slot};
 
 /// Fills the slots of a batch.

@@ -39,6 +39,18 @@ impl Evidence {
             Evidence::Errored { reason } | Evidence::ProvesNothing { reason } => std::slice::from_ref(reason),
         }
     }
+
+    /// Returns the verdict with its reasons, as a lower-case fragment.
+    pub fn summary(&self) -> String {
+        let verdict = match self {
+            Evidence::Passed => "the agent passes",
+            Evidence::Failed { .. } => "the agent fails",
+            Evidence::Errored { .. } => "no verdict",
+            Evidence::ProvesNothing { .. } => "proves nothing",
+        };
+        let reasons = self.reasons().join("; ");
+        if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reasons}") }
+    }
 }
 
 /// Assesses the run of a draft for this tool.

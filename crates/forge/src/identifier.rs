@@ -1,5 +1,8 @@
 //! Identifiers of code, as opposed to natural language.
 
+/// Texts that only raw data has: the start of a JSON object or of a list of strings, and values that programs print.
+pub(crate) const RAW_DATA: [&str; 6] = ["{\"", "{'", "{\n", "[\"", "undefined", "[object Object]"];
+
 /// Whether a name is an identifier: `get_weather`, `getWeather`.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let is_camel_case =

@@ -29,7 +29,7 @@ pub use self::draft::{Draft, DraftFinding, Origin};
 pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
 pub use self::drafter::{DraftFile, DraftFileError, FileDrafter};
 pub use self::drafter::{InvalidLine, RejectedTrace, TraceDrafter, TraceReader, TraceReport};
-pub use self::drafter::{TraceTurn, find_personal_data, proof_values, trace_turns};
+pub use self::drafter::{TraceTurn, find_personal_data, leak_markers, proof_values, trace_turns};
 pub use self::evidence::{Evidence, assess_run};
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
 pub use self::slot::{Combination, EdgeKind, Purpose, Slot};

@@ -183,4 +183,13 @@ impl EdgeKind {
             Self::Contradiction => "contradictory steps",
         }
     }
+
+    /// Returns a name for the start of a description.
+    pub(crate) fn short_name(self) -> &'static str {
+        match self {
+            Self::OffTopic => "off-topic request",
+            Self::GeneralKnowledge => "general knowledge",
+            Self::PromptInjection | Self::Contradiction => self.name(),
+        }
+    }
 }

@@ -105,9 +105,16 @@ pub fn header_map<'a>(headers: impl IntoIterator<Item = (&'a String, &'a String)
     Ok(map)
 }
 
-/// Formats an error with its causes, without the URL, which may contain a key.
+/// Formats an error with its causes, without the URL, which may contain a key. Of a failed connection, only the root
+/// cause is useful.
 pub fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
+    if error.is_connect() {
+        let root = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
+        if let Some(root) = root {
+            return plain_cause(&root.to_string());
+        }
+    }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);
     while let Some(next) = cause {
@@ -120,11 +127,47 @@ pub fn error_chain(error: reqwest::Error) -> String {
     text
 }
 
+/// Removes the number of an operating system's error, and the capital letter.
+fn plain_cause(text: &str) -> String {
+    let text = text.find(" (os error ").map_or(text, |end| &text[..end]);
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    // A name in capitals is kept.
+    let is_word = characters.clone().next().is_some_and(char::is_lowercase);
+    match first {
+        Some(first) if is_word => first.to_string() + characters.as_str(),
+        _ => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("Connection refused (os error 111)", "connection refused")]
+    #[case("invalid peer certificate: UnknownIssuer", "invalid peer certificate: UnknownIssuer")]
+    #[case("DNS is down", "DNS is down")]
+    #[case("", "")]
+    fn a_cause_is_a_lower_case_fragment(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(plain_cause(text), expected);
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_has_one_cause() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", listener.local_addr().expect("an address"));
+        drop(listener);
+        let error = client(&parse_url(&url).expect("a URL"), ClientOptions::default())
+            .expect("a client")
+            .get(url)
+            .send()
+            .await
+            .expect_err("nothing listens");
+        assert_eq!(error_chain(error), "connection refused");
+    }
 
     #[rstest]
     #[case("https://host/path?key=s3cret#x", "https://host/path")]

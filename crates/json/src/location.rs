@@ -140,15 +140,23 @@ impl Finding {
         Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
+    /// Creates a finding for a syntax error in a file, in words about the file.
     pub fn syntax(text: &str, error: SyntaxError) -> Self {
-        let end = text[error.offset..].chars().next().map_or(error.offset, |next| error.offset + next.len_utf8());
-        Self {
-            location: Location::new(text, error.offset..end),
-            pointer: None,
-            case_id: None,
-            message: error.message,
-            help: None,
+        let SyntaxError { mut offset, mut message } = error;
+        if let Some(part) = message.strip_prefix("EOF while parsing ") {
+            message = match text.trim() {
+                "" => "the file is empty".to_owned(),
+                _ if part == "a value" => "the file ends where a value is expected".to_owned(),
+                _ => format!("the file ends in the middle of {part}"),
+            };
+            // After the last line there is nothing to show.
+            offset = text.trim_end().char_indices().next_back().map_or(0, |(offset, _)| offset);
+        } else if message == "expected ident" {
+            // The parser's name for `true`, `false` and `null`.
+            "expected JSON".clone_into(&mut message);
         }
+        let end = text[offset..].chars().next().map_or(offset, |next| offset + next.len_utf8());
+        Self { location: Location::new(text, offset..end), pointer: None, case_id: None, message, help: None }
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use crate::capture::{Capture, Keep};
+use crate::group::{MARK_VARIABLE, new_mark};
 use crate::process::{DRAIN_TIMEOUT, Exit, Process, Stdout};
 
 /// A program with its arguments and environment.
@@ -85,11 +86,13 @@ impl Command {
         if let Some(environment) = &self.environment {
             command.env_clear().envs(environment);
         }
+        let mark = new_mark();
+        command.env(MARK_VARIABLE, &mark);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         command.process_group(0);
         let started = Instant::now();
-        Process::supervise(command.spawn()?, started, self.stderr)
+        Process::supervise(command.spawn()?, mark, started, self.stderr)
     }
 
     /// Runs the program to completion with `input` on its stdin. Kills the program and its descendants when the future

@@ -1,34 +1,56 @@
-//! Process groups.
+//! Process groups and their descendants.
+//!
+//! A process that leaves the group, and whose parent exits, is found by a variable in its environment.
 
-#[cfg(target_os = "linux")]
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Groups that have not been killed yet.
-static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// The variable that all descendants of a process inherit.
+pub(crate) const MARK_VARIABLE: &str = "_KARAT_STARTED_BY";
+
+/// Maximum number of searches for descendants, each of which may have been started during the search before.
+#[cfg(target_os = "linux")]
+const MAX_SEARCHES: usize = 10;
+
+/// Groups that have not been killed yet, with their marks.
+static LIVE: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
 
 /// Kills all processes that karat started and their descendants, for an exit without dropping handles.
 pub fn kill_all() {
     let groups = std::mem::take(&mut *locked(&LIVE));
-    for group in groups {
-        kill_tree(group);
+    for (group, mark) in groups {
+        kill_tree(group, &mark);
     }
+}
+
+/// Returns a value of [`MARK_VARIABLE`] that no other process has.
+pub(crate) fn new_mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{time}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A process and its descendants. `None` once the group was killed, because the id may be reused.
 #[derive(Debug)]
-pub(crate) struct Group(Mutex<Option<u32>>);
+pub(crate) struct Group {
+    leader: Mutex<Option<u32>>,
+    mark: String,
+}
 
 impl Group {
-    pub(crate) fn new(leader: Option<u32>) -> Self {
-        locked(&LIVE).extend(leader);
-        Self(Mutex::new(leader))
+    pub(crate) fn new(leader: Option<u32>, mark: String) -> Self {
+        locked(&LIVE).extend(leader.map(|leader| (leader, mark.clone())));
+        Self { leader: Mutex::new(leader), mark }
     }
 
-    /// Kills the group of a process that has exited.
+    /// Kills the group of a process that has exited, and its descendants that left the group.
     pub(crate) fn kill(&self) {
-        self.kill_with(kill_group);
+        self.kill_with(|group, mark| {
+            kill_group(group);
+            kill_marked(mark);
+        });
     }
 
     /// Kills the group of a process that may be running, and its descendants that left the group.
@@ -36,19 +58,20 @@ impl Group {
         self.kill_with(kill_tree);
     }
 
-    fn kill_with(&self, kill: fn(u32)) {
-        if let Some(group) = locked(&self.0).take() {
-            kill(group);
+    fn kill_with(&self, kill: impl Fn(u32, &str)) {
+        if let Some(group) = locked(&self.leader).take() {
+            kill(group, &self.mark);
             locked(&LIVE).remove(&group);
         }
     }
 }
 
-fn kill_tree(leader: u32) {
+fn kill_tree(leader: u32, mark: &str) {
     // Find them first: a process whose parent was killed is no longer a descendant.
     let descendants = descendants(leader);
     kill_group(leader);
     descendants.into_iter().for_each(kill_process);
+    kill_marked(mark);
 }
 
 /// Returns the descendants of a running process, in any group or session. A process whose parent has exited is no
@@ -56,8 +79,7 @@ fn kill_tree(leader: u32) {
 #[cfg(target_os = "linux")]
 fn descendants(process: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+    for pid in all_processes() {
         if let Some(parent) = parent_of(pid) {
             children.entry(parent).or_default().push(pid);
         }
@@ -73,6 +95,12 @@ fn descendants(process: u32) -> Vec<u32> {
 }
 
 #[cfg(target_os = "linux")]
+fn all_processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -80,6 +108,27 @@ fn parent_of(pid: u32) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
+
+/// Kills all processes that inherited a mark, whatever their parents, groups and sessions are.
+#[cfg(target_os = "linux")]
+fn kill_marked(mark: &str) {
+    let variable = format!("{MARK_VARIABLE}={mark}");
+    // The environment of a process that has exited is empty.
+    let is_marked = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
+    };
+    for _ in 0..MAX_SEARCHES {
+        let marked: Vec<u32> = all_processes().filter(is_marked).collect();
+        if marked.is_empty() {
+            return;
+        }
+        marked.into_iter().for_each(kill_process);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_marked(_mark: &str) {}
 
 #[cfg(not(target_os = "linux"))]
 fn descendants(_process: u32) -> Vec<u32> {

@@ -41,13 +41,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Supervises a child that leads its group and whose streams are piped.
+    /// Supervises a child that leads its group, has this mark in its environment, and whose streams are piped.
     pub(crate) fn supervise(
         mut child: Child,
+        mark: String,
         started: Instant,
         stderr: Capture,
     ) -> io::Result<(Self, ChildStdin, Stdout)> {
-        let group = Arc::new(Group::new(child.id()));
+        let group = Arc::new(Group::new(child.id(), mark));
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("missing pipes"))?;
         let (exited, exit) = watch::channel(None);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::agent::detect::Detection;
 use karat_workflows::agent::presets::{PresetConfig, PresetList, Reported};
@@ -11,7 +12,6 @@ use serde_json::Value;
 use crate::console::case_details::call_text;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::rounded_duration_text;
-use crate::matrix::dollars;
 use crate::message::write_wrapped;
 use crate::terminal_text::{pad, printable, truncate, wrap};
 
@@ -226,8 +226,8 @@ impl Page {
 fn byte_text(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
-        ..1024 => format!("{bytes} bytes"),
-        ..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
         _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
     }
 }

@@ -12,6 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 use karat_core::assertion::NearMiss;
+use karat_core::cost::dollars;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
@@ -19,7 +20,6 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use self::summary::FailureSummary;
 use self::totals::count_parts;
 use crate::duration::duration_text;
-use crate::matrix::dollars;
 use crate::record::{RunRecord, case_reasons};
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_truncated};
@@ -205,6 +205,7 @@ impl Reporter for ConsoleReporter {
                 self.page.failure_summary(std::mem::take(&mut self.failures), &mut out);
                 self.page.unreachable(totals, &mut out);
                 self.page.unreported_calls(totals, &mut out);
+                self.page.baseline_missing(totals, &mut out);
                 if self.suites.len() > 1 || self.is_suite_hidden {
                     self.page.totals(totals, &mut out);
                 }
@@ -378,7 +379,7 @@ impl Page {
         totals.add(result);
         let mut parts = count_parts(&totals, palette);
         parts.push(format!("{} total", duration_text(summary.total_duration_ms)));
-        parts.extend(summary.estimated_cost_usd.map(dollars));
+        parts.extend(cost_text(result));
         self.numbers("  ", &parts, out);
         self.trials(&totals, "  ", out);
         let warning = palette.warning(symbols.warning);
@@ -431,6 +432,16 @@ impl Page {
             })
             .collect()
     }
+}
+
+/// Returns the cost of a suite; if it is not known for every answer, of those whose cost is known.
+fn cost_text(result: &SuiteResult) -> Option<String> {
+    if let Some(cost) = result.summary.estimated_cost_usd {
+        return Some(dollars(cost));
+    }
+    let usages = result.cases.iter().flat_map(|case| case.all_details()).filter_map(|details| details.usage.as_ref());
+    let known: f64 = usages.filter_map(|usage| usage.cost_usd).sum();
+    (known > 0.0).then(|| format!("at least {}", dollars(known)))
 }
 
 fn plural(count: usize) -> &'static str {

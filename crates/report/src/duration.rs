@@ -1,7 +1,7 @@
 //! Durations, as a person reads them.
 
 /// Formats milliseconds: `980 ms`, `9.9 s`, `2m 05s`, `1h 02m`, `3d 04h`. At most seven columns below a hundred days.
-pub(crate) fn duration_text(milliseconds: u64) -> String {
+pub fn duration_text(milliseconds: u64) -> String {
     let seconds = milliseconds / 1_000;
     match seconds {
         0 => format!("{milliseconds} ms"),

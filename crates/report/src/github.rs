@@ -13,7 +13,9 @@ use karat_json::text::shorten;
 
 use crate::destination::Destination;
 use crate::markdown::{self, reason_and_answer, totals_line};
-use crate::record::{CaseRecord, Kind, RunRecord, escape_invisible, group_by_reason, unreported_calls_text};
+use crate::record::{
+    CaseRecord, Kind, RunRecord, baseline_missing_texts, escape_invisible, group_by_reason, unreported_calls_text,
+};
 
 /// GitHub truncates longer titles.
 const TITLE_LIMIT: usize = 200;
@@ -91,19 +93,25 @@ fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
     file.write_all(format!("{separator}{text}").as_bytes())
 }
 
-/// Returns the commands: failed gates, regressions, other failures and errors, warnings, totals.
+/// Returns the commands: failed gates, regressions, new failures, errors, failures that the baseline has too, warnings,
+/// totals.
 pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
     // GitHub shows only ten errors per step, so the most important come first.
     let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
-    let failures = run.cases().filter(|case| case.kind() == Kind::Failed);
+    let failures = |is_known: bool| {
+        run.cases().filter(move |case| case.kind() == Kind::Failed && case.is_still_failing == is_known)
+    };
     let errors = group_by_reason(run.cases().filter(|case| case.kind() == Kind::Errored));
     push_gates(&mut out, run);
-    for case in regressions.chain(failures) {
-        push_error(&mut out, &case, 0, folder);
+    for case in regressions.chain(failures(false)) {
+        push_case(&mut out, &case, 0, folder);
     }
     for (case, others) in &errors {
-        push_error(&mut out, case, others.len(), folder);
+        push_case(&mut out, case, others.len(), folder);
+    }
+    for case in failures(true) {
+        push_case(&mut out, &case, 0, folder);
     }
     run.rubrics.iter().for_each(|suite| push_rubric(&mut out, suite, folder));
     push_warnings(&mut out, run, folder);
@@ -122,8 +130,9 @@ fn push_gates(out: &mut String, run: &RunRecord) {
     }
 }
 
-/// Adds an error; `others` is the number of further cases with the same one.
-fn push_error(out: &mut String, case: &CaseRecord<'_>, others: usize, folder: &str) {
+/// Adds a case that did not pass; `others` is the number of further cases with the same error. A failure that the
+/// baseline has too is only a warning, so that new ones stand out.
+fn push_case(out: &mut String, case: &CaseRecord<'_>, others: usize, folder: &str) {
     let (id, description) = (&case.result.id, &case.result.description);
     let title = match case.kind() {
         Kind::Errored if others > 0 => format!("{id} and {others} more errored"),
@@ -133,9 +142,13 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>, others: usize, folder: &s
     };
     let title = case.suite.with_agent(&title);
     let reason = reason_and_answer(case);
-    let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
+    let (level, message) = match case.kind() {
+        Kind::Regressed => ("error", format!("regression: {reason}")),
+        Kind::Failed if case.is_still_failing => ("warning", format!("fails in the baseline too: {reason}")),
+        _ => ("error", reason),
+    };
     let file = path_from_root(&case.suite.header.path, folder);
-    Annotation { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
+    Annotation { level, file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
 }
 
 /// A low score is not an error, but a missing score is.
@@ -168,6 +181,10 @@ pub fn path_from_root(path: &str, folder: &str) -> String {
 fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     if let Some(message) = unreported_calls_text(&run.totals) {
         let title = "tool calls are not reported";
+        Annotation { level: "warning", file: None, line: None, title, message: &message }.push_to(out);
+    }
+    for message in baseline_missing_texts(&run.totals) {
+        let title = "baseline";
         Annotation { level: "warning", file: None, line: None, title, message: &message }.push_to(out);
     }
     for suite in &run.suites {

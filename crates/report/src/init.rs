@@ -2,16 +2,17 @@
 
 use karat_workflows::init::{Discovery, Init, InitOutcome, Question, RegistryContent, TOOLS_FILE};
 
+use crate::terminal_text::width;
 use crate::tools::counted;
 
 /// A message to an agent, if the tool has no trigger phrases.
 pub const EXAMPLE_MESSAGE: &str = "Where is my order 1042?";
 
-/// Maximum number of tools in the help of a prompt.
-const MAX_LISTED_TOOLS: usize = 8;
+/// Maximum number of findings in the help of a prompt.
+const MAX_LISTED: usize = 8;
 
-/// Renders the findings for a question, or an example.
-pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Option<String> {
+/// Renders the findings for a question in `columns`, or an example.
+pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Option<String> {
     if question == Question::Message && default.is_none() {
         return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
     }
@@ -29,15 +30,21 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Opti
                 RegistryContent::McpServers(count) => format!("{} ({})", registry.path, counted(count, "MCP server")),
             })
             .collect(),
-        Question::Tool => {
-            let names = init.tool_names();
-            let more = names.len().saturating_sub(MAX_LISTED_TOOLS);
-            let first = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
-            first.chain((more > 0).then(|| format!("{more} more"))).collect()
-        }
+        Question::Tool => init.tool_names().iter().map(|name| (*name).to_owned()).collect(),
         Question::Message | Question::OtherMessage => Vec::new(),
     };
-    (!findings.is_empty()).then(|| format!("found {}", findings.join(", ")))
+    (!findings.is_empty()).then(|| list_in_line(&findings, columns))
+}
+
+/// Lists as many findings as fit a line. A prompt breaks a longer text inside a word.
+fn list_in_line(findings: &[String], columns: usize) -> String {
+    let text = |shown: usize| {
+        let more = findings.len() - shown;
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        format!("found {}{more}", findings[..shown].join(", "))
+    };
+    let most = findings.len().min(MAX_LISTED);
+    (1..=most).rev().map(text).find(|text| width(text) <= columns).unwrap_or_else(|| text(1))
 }
 
 /// Renders the written files and the next steps.
@@ -70,4 +77,19 @@ fn next_steps(written: &InitOutcome) -> String {
         None => "  karat tools\n  karat forge TOOL\n".to_owned(),
     };
     format!("\nnext: {steps}, then\n{change_dir}  karat check\n{draft}  karat run\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_findings_that_fit_a_line() {
+        let findings = ["cancel_order", "check_stock", "get_order"].map(str::to_owned);
+        assert_eq!(list_in_line(&findings, 80), "found cancel_order, check_stock, get_order");
+        assert_eq!(list_in_line(&findings, 41), "found cancel_order, check_stock, 1 more");
+        assert_eq!(list_in_line(&findings, 10), "found cancel_order, 2 more");
+        let many: Vec<String> = (1..=10).map(|number| number.to_string()).collect();
+        assert_eq!(list_in_line(&many, 80), "found 1, 2, 3, 4, 5, 6, 7, 8, 2 more");
+    }
 }

@@ -49,6 +49,7 @@ pub use check::{check_text, checked_file_text, checked_functions_text, rules_tex
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
+pub use duration::duration_text;
 pub use evals::{
     ArrowSink, ExecutionRows, RowLayout, RowSink, eval_details_text, eval_history_text, eval_list_text, eval_run_text,
     eval_test_text, evals_added_text, guarantee_text, guarantees_text, guest_text, limits_text, stored_eval_run_text,
@@ -57,7 +58,7 @@ pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, fee
 pub use init::{EXAMPLE_MESSAGE, init_help, init_summary};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
-pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
+pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 pub use message::{quoted_lines, wrap_message};
 pub use overlaps::{overlap_edit_text, overlap_list_text, suggestions_text};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};

@@ -17,10 +17,10 @@ use crate::console::case_details::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
-use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
+use crate::matrix::{BEST_LEGEND, Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
 use crate::record::{
-    CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason, unreachable_text,
-    unreported_calls_text,
+    CaseRecord, Kind, RunRecord, SuiteRecord, baseline_missing_texts, escape_invisible, group_by_reason,
+    unreachable_text, unreported_calls_text,
 };
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
@@ -139,7 +139,9 @@ const MATRIX_LIMIT: usize = 300;
 fn matrix_sections(matrix: &Matrix, page: &mut Page) {
     let names: Vec<String> = matrix.agents.iter().map(|agent| code(&shorten(&agent.agent, 80))).collect();
     let line = "| --- |".to_owned() + &" ---: |".repeat(names.len());
-    let figures = figure_rows(matrix, "–").into_iter().map(|row| {
+    let rows = figure_rows(matrix, "–");
+    let has_best = rows.iter().any(|row| row.best.contains(&true));
+    let figures = rows.into_iter().map(|row| {
         let value =
             |(value, is_best): (&String, &bool)| if *is_best { format!("**{value}** \\*") } else { value.clone() };
         let values: Vec<String> = row.values.iter().zip(&row.best).map(value).collect();
@@ -149,6 +151,9 @@ fn matrix_sections(matrix: &Matrix, page: &mut Page) {
     // Comes after the table and is never left out.
     let best = best_value_line(matrix, |agent| code(&shorten(agent, 80)));
     page.section("Agents", &format!("| | {} |\n{line}\n", names.join(" | ")), figures);
+    if has_best {
+        let _ = writeln!(page.text, "\n{}", BEST_LEGEND.replace('*', "\\*"));
+    }
     let _ = writeln!(page.text, "\n{}", best.replace('$', "&#36;"));
     let is_short = matrix.rows.len() <= MATRIX_LIMIT;
     let rows: Vec<&MatrixRow> = matrix.rows.iter().filter(|row| is_short || !row.passed_everywhere()).collect();
@@ -348,7 +353,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
         warnings.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
     let notes = run.totals.unreachable.iter().filter_map(unreachable_text);
-    for text in notes.chain(unreported_calls_text(&run.totals)) {
+    for text in notes.chain(unreported_calls_text(&run.totals)).chain(baseline_missing_texts(&run.totals)) {
         warnings.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use karat_core::case::Tier;
+use karat_core::cost::dollars;
 use karat_core::result::{Outcome, TrialVerdict};
 use karat_core::statistics::{percentile, rate, wilson};
 use karat_core::trials::TrialCounts;
@@ -306,6 +307,9 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     rows
 }
 
+/// Explains the mark of the best values.
+pub(crate) const BEST_LEGEND: &str = "* the best value of its row";
+
 /// Describes the best value.
 pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) -> String {
     let best = matrix.best_value.as_ref();
@@ -344,18 +348,6 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Formats an amount in dollars; small amounts keep three significant digits.
-pub fn dollars(sum: f64) -> String {
-    let mut decimals = 2;
-    // Tolerate rounding errors of sums: slightly less than ten cents is ten cents.
-    let mut bound = 1.0 - 1e-9;
-    while sum > 0.0 && sum < bound && decimals < 9 {
-        bound /= 10.0;
-        decimals += 1;
-    }
-    format!("${sum:.decimals$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,14 +357,6 @@ mod tests {
         let texts: Vec<String> =
             [0.0, 0.000_1, 1.0 / 3.0, 0.5, 0.875, 0.999_99, 1.0].into_iter().map(percent).collect();
         assert_eq!(texts, ["0%", "0.1%", "33.3%", "50%", "87.5%", "99.9%", "100%"]);
-    }
-
-    #[test]
-    fn small_amounts_keep_significant_digits() {
-        let texts: Vec<String> = [0.0, 0.000_012, 0.001_2, 0.05, 0.5, 1.0, 12.345].into_iter().map(dollars).collect();
-        assert_eq!(texts, ["$0.00", "$0.0000120", "$0.00120", "$0.0500", "$0.500", "$1.00", "$12.35"]);
-        let noisy: f64 = std::iter::repeat_n(0.01, 10).sum();
-        assert_eq!((noisy < 0.1, dollars(noisy).as_str()), (true, "$0.100"));
     }
 
     /// An agent with this cost per pass, and this many passes of ten.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use karat_core::assertion::NearMiss;
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader, UnreachableAgent};
-use karat_core::result::{CaseResult, Cause, Outcome, SuiteResult};
+use karat_core::result::{CaseResult, Cause, MissingCases, Outcome, SuiteResult};
 use karat_core::rubric::RubricSuite;
 use karat_core::staleness::Staleness;
 
@@ -91,10 +91,13 @@ impl SuiteRecord {
         let result = self.result.as_deref();
         let regressions: HashSet<&str> =
             result.iter().flat_map(|result| &result.regressions).map(String::as_str).collect();
+        let still_failing: HashSet<&str> =
+            result.iter().flat_map(|result| &result.still_failing).map(String::as_str).collect();
         result.into_iter().flat_map(|result| &result.cases).map(move |case| CaseRecord {
             suite: self,
             result: case,
             is_regression: regressions.contains(case.id.as_str()),
+            is_still_failing: still_failing.contains(case.id.as_str()),
         })
     }
 
@@ -150,6 +153,8 @@ pub struct CaseRecord<'r> {
     pub result: &'r CaseResult,
     /// The comparison with the baseline lists it.
     pub is_regression: bool,
+    /// It failed in the baseline too.
+    pub is_still_failing: bool,
 }
 
 impl CaseRecord<'_> {
@@ -240,6 +245,29 @@ pub(crate) fn unreported_calls_text(totals: &RunTotals) -> Option<String> {
     ))
 }
 
+/// Maximum number of missing cases that are named.
+const MAX_MISSING_IDS: usize = 5;
+
+/// Says which cases of the baseline this run did not run, and which are no longer in the eval files.
+pub(crate) fn baseline_missing_texts(totals: &RunTotals) -> Vec<String> {
+    let Some(MissingCases { not_run, removed }) = &totals.baseline_missing else { return Vec::new() };
+    let text = |ids: &[String], one: &str, several: &str| {
+        let named = ids.iter().take(MAX_MISSING_IDS).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = match ids.len().saturating_sub(MAX_MISSING_IDS) {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        match ids.len() {
+            0 => None,
+            1 => Some(format!("1 case of the baseline {one}: {named}")),
+            count => Some(format!("{count} cases of the baseline {several}: {named}{more}")),
+        }
+    };
+    let not_run = text(not_run, "was not run", "were not run");
+    let removed = text(removed, "is no longer in the eval file", "are no longer in the eval files");
+    not_run.into_iter().chain(removed).collect()
+}
+
 /// Groups cases with the same reason, in order of their first case.
 pub(crate) fn group_by_reason<'r>(
     cases: impl Iterator<Item = CaseRecord<'r>>,
@@ -289,5 +317,23 @@ mod tests {
     fn counts_cases_that_were_not_run(#[case] not_run: usize, #[case] expected: Option<&str>) {
         let agent = UnreachableAgent { agent: "a".to_owned(), error: "refused".to_owned(), not_run };
         assert_eq!(unreachable_text(&agent).as_deref(), expected);
+    }
+
+    #[test]
+    fn names_some_missing_cases_of_the_baseline() {
+        let ids = |count: usize| (1..=count).map(|number| format!("c{number}")).collect::<Vec<_>>();
+        let texts = |not_run: usize, removed: usize| {
+            let baseline_missing = Some(MissingCases { not_run: ids(not_run), removed: ids(removed) });
+            baseline_missing_texts(&RunTotals { baseline_missing, ..RunTotals::default() })
+        };
+        assert_eq!(texts(1, 0), ["1 case of the baseline was not run: c1"]);
+        assert_eq!(
+            texts(7, 2),
+            [
+                "7 cases of the baseline were not run: c1, c2, c3, c4, c5 and 2 more",
+                "2 cases of the baseline are no longer in the eval files: c1, c2",
+            ]
+        );
+        assert!(baseline_missing_texts(&RunTotals::default()).is_empty());
     }
 }

@@ -48,9 +48,11 @@ pub fn rerun_command(
     has_baseline: bool,
 ) -> String {
     let mut words = vec!["karat".to_owned()];
-    words.extend(arguments.iter().cloned());
     let selects_failed = selection.only_failed;
-    if selection.ids.is_empty() && !selects_failed && failed.len() <= MAX_IDS {
+    // The ids of the cases that did not pass replace the given ones, if that is not longer.
+    let lists_ids = !selects_failed && failed.len() <= MAX_IDS.max(selection.ids.len());
+    words.extend(if lists_ids { without_ids(arguments) } else { arguments.to_vec() });
+    if lists_ids {
         for id in failed {
             // A separate value needs no quotes, unless it looks like a flag.
             if id.starts_with('-') {
@@ -66,6 +68,20 @@ pub fn rerun_command(
         return format!("{} {flag}", shell_words::join(words));
     }
     shell_words::join(words)
+}
+
+/// Removes `--id` and its values from arguments.
+fn without_ids(arguments: &[String]) -> Vec<String> {
+    let mut rest = Vec::with_capacity(arguments.len());
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--id" {
+            arguments.next();
+        } else if !argument.starts_with("--id=") {
+            rest.push(argument.clone());
+        }
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -94,9 +110,14 @@ mod tests {
     fn keeps_a_selection() {
         let failed = ["a".to_owned()];
         let by_id = SelectionRequest { ids: vec!["a".to_owned(), "b".to_owned()], ..SelectionRequest::default() };
-        let arguments = ["run", "--id", "a", "--id", "b"].map(str::to_owned);
+        let arguments = ["run", "--id", "a", "evals", "--id=b", "-q"].map(str::to_owned);
         let command = rerun_command(&arguments, &by_id, &failed, false);
-        assert_eq!(command, "karat run --id a --id b --only-failed");
+        assert_eq!(command, "karat run evals -q --id a");
+        // The rows of a table.
+        let rows: Vec<String> = (1..=6).map(|row| format!("a#{row}")).collect();
+        let by_table = SelectionRequest { ids: vec!["a".to_owned()], ..SelectionRequest::default() };
+        let arguments = ["run", "--id", "a"].map(str::to_owned);
+        assert_eq!(rerun_command(&arguments, &by_table, &rows, false), "karat run --id a --only-failed");
         let only_failed = SelectionRequest { only_failed: true, ..SelectionRequest::default() };
         let arguments = ["run", "--only-failed"].map(str::to_owned);
         assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");

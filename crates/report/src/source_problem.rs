@@ -27,6 +27,9 @@ pub struct SourceProblem {
 
 impl SourceProblem {
     pub fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
+        if text.trim().is_empty() {
+            return Self::without_source(name, finding, severity, rule);
+        }
         let position = finding.location.position;
         let source = Excerpt {
             name: printable(name).into_owned(),

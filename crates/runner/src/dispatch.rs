@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, debug, instrument};
 
 use crate::case::truncate_message;
-use crate::plan::{Plan, SuitePlan};
+use crate::plan::{Baseline, Plan, SuitePlan};
 use crate::reachability::Reachability;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
@@ -189,7 +189,8 @@ impl<'a> RunProgress<'a> {
             })
             .collect();
         let metrics = vec![GateMetrics::default(); shared.agents.len()];
-        let (pending, totals) = (shared.units.len(), RunTotals::default());
+        let (pending, mut totals) = (shared.units.len(), RunTotals::default());
+        totals.add_missing(&shared.plan.baseline_missing);
         Self { shared, suites, next_suite: 0, pending, timestamp, totals, metrics, passed: Vec::new() }
     }
 
@@ -239,7 +240,10 @@ impl<'a> RunProgress<'a> {
         self.next_suite += 1;
         let mut result = self.suite_result(suite);
         let baseline = self.shared.plan.suites[suite].baseline.as_ref();
-        let compared = baseline.map(|baseline| compare_with_baseline(&mut result, &baseline.run_id, &baseline.cases));
+        let compared = baseline.map(|baseline| {
+            let Baseline { run_id, cases, removed } = baseline;
+            compare_with_baseline(&mut result, run_id, cases, removed)
+        });
         let result = Arc::new(result);
         // Frees the results, which are now part of the event.
         self.suites[suite].results = Vec::new();
@@ -268,6 +272,8 @@ impl<'a> RunProgress<'a> {
             description: redacted(&case.description),
             reason: redacted(&case.reason),
         });
+        let not_run = suite_plan.file.cases.iter().zip(&state.results);
+        let not_run = not_run.filter(|(_, result)| result.is_none()).map(|(case, _)| case);
         SuiteResult {
             run_id: plan.run_id.clone(),
             timestamp: self.timestamp.clone(),
@@ -286,12 +292,16 @@ impl<'a> RunProgress<'a> {
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
             stale: state.header.staleness.iter().any(Staleness::is_stale),
             warnings: suite_warnings(unused_stubs, &cases),
+            suites: (plan.suites.len() > 1).then_some(plan.suites.len()),
             skipped: skipped.collect(),
+            not_run: not_run.map(|case| redacted(&case.id)).collect(),
             summary: Summary::from_cases(&cases, state.header.selected, suite_plan.skipped.len()),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis_between(begin, end)),
             baseline_run_id: None,
             regressions: Vec::new(),
             new_passes: Vec::new(),
+            still_failing: Vec::new(),
+            baseline_missing: None,
             shard: plan.shard.map(|shard| ShardPart {
                 number: shard.number,
                 count: shard.count,

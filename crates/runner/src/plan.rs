@@ -2,6 +2,7 @@
 
 use karat_core::case::RubricFile;
 use karat_core::chat::ChatModel;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use karat_core::gate::Gates;
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
-use karat_core::result::{EarlierCase, SkippedCase};
+use karat_core::result::{EarlierCase, MissingCases, SkippedCase};
 use karat_core::shard::Shard;
 use karat_core::staleness::{CurrentTool, check_staleness};
 use karat_core::token::TokenSources;
@@ -37,6 +38,8 @@ pub struct Plan {
     /// Starts no more cases after the first one that does not pass.
     pub fail_fast: bool,
     pub gates: Option<Gates>,
+    /// Cases of the baseline whose suites are not part of this run.
+    pub baseline_missing: MissingCases,
     pub tokens: TokenSources,
     pub registry: Option<Registry>,
     pub tokenizer: Tokenizer,
@@ -65,10 +68,12 @@ pub struct SuitePlan {
 }
 
 /// An earlier result of the same suite.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Baseline {
     pub run_id: String,
     pub cases: Vec<EarlierCase>,
+    /// Ids of cases that are no longer in the eval file.
+    pub removed: BTreeSet<String>,
 }
 
 impl SuitePlan {

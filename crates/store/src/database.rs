@@ -44,9 +44,7 @@ impl Database {
     /// does the same, so that ratings, counts and contradictions include what another writer just added.
     pub(crate) async fn write(&self) -> Result<Transaction, StoreError> {
         match &self.pools {
-            Pools::Sqlite { writer, .. } => {
-                writer.begin_with("begin immediate").await.map(Transaction::Sqlite).map_err(query_error)
-            }
+            Pools::Sqlite { writer, .. } => begin_sqlite(writer).await.map(Transaction::Sqlite).map_err(query_error),
             Pools::Postgres(pool) => {
                 // Statements must see what others wrote before the lock was acquired, whatever the server's default is.
                 let started = pool.begin_with("begin isolation level read committed").await.map_err(query_error)?;
@@ -111,6 +109,20 @@ impl Database {
             Pools::Sqlite { writer, .. } => Some(writer),
             Pools::Postgres(_) => None,
         }
+    }
+}
+
+/// Starts a write transaction. If the disk is full, SQLite ends a transaction by itself, but its connection still counts
+/// it as open and cannot start another. Such a connection is replaced.
+async fn begin_sqlite(writer: &SqlitePool) -> Result<sqlx::Transaction<'static, Sqlite>, sqlx::Error> {
+    const BEGIN: &str = "begin immediate";
+    match writer.begin_with(BEGIN).await {
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            // The next connection reports what is wrong with the file.
+            writer.acquire().await?.close().await.ok();
+            writer.begin_with(BEGIN).await
+        }
+        begun => begun,
     }
 }
 

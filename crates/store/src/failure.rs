@@ -1,6 +1,6 @@
 //! Converts database errors to store errors with hints.
 
-use karat_core::port::StoreError;
+use karat_core::port::{DISK_FULL, StoreError};
 use sqlx::error::DatabaseError;
 
 // SQLite's primary result codes; extended codes have them in their lowest byte.
@@ -56,7 +56,7 @@ fn from_database(cause: &dyn DatabaseError) -> StoreError {
             "make its file and folder writable: even for reading, SQLite writes a journal next to the file",
         ),
         Some(FULL) => error_with_hint(
-            "cannot write to the store: the disk is full",
+            format!("cannot write to the store: {DISK_FULL}"),
             "free some space and run the command again; data saved before is intact",
         ),
         Some(IO_ERROR) => error_with_hint(

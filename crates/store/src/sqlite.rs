@@ -241,7 +241,8 @@ mod tests {
         sqlx::query(limit).execute(writer(&store)).await.expect("a limit");
         let many: Vec<NewTrace> = (0..50).map(|number| trace(&format!("t-{number}"))).collect();
         let error = store.put_traces(&many, now).await.expect_err("no space");
-        assert_eq!(error.message, "cannot write to the store: the disk is full");
+        assert_eq!(error.message, "cannot write to the store: no space left on device");
+        assert!(error.is_disk_full());
         assert!(error.hint.is_some());
         assert_eq!(store.count_traces(&karat_core::stored::TraceFilter::default()).await.expect("a number"), 1);
         assert_eq!(pragma(writer(&store), "integrity_check").await, "ok");
@@ -250,6 +251,19 @@ mod tests {
         store.put_traces(&many, now).await.expect("enough space");
         store.close().await;
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "a single file");
+    }
+
+    /// SQLite does this if there is no space for a commit, which a limit on pages cannot show.
+    #[tokio::test]
+    async fn writes_after_sqlite_ended_a_transaction_by_itself() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let store = open(&folder.path().join("karat.db")).await.expect("a store");
+        let mut transaction = writer(&store).begin_with("begin immediate").await.expect("a transaction");
+        sqlx::query("rollback").execute(&mut *transaction).await.expect("no transaction");
+        drop(transaction);
+        store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect("a new connection");
+        store.put_traces(&[trace("b")], jiff::Timestamp::UNIX_EPOCH).await.expect("the same connection");
+        assert_eq!(store.count_traces(&karat_core::stored::TraceFilter::default()).await.expect("a number"), 2);
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@
 //! | `Fail now` | the model fails |
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -101,7 +101,7 @@ impl AgentServer {
             let port = port.to_string();
             let mut command = Command::new(&launch.program[0]);
             for argument in &launch.program[1..] {
-                command.arg(if argument == "PORT" { port.as_ref() } else { argument.as_os_str() });
+                command.arg(if argument == "PORT" { OsStr::new(&port) } else { argument.as_os_str() });
             }
             command.current_dir(&current_dir).env("HOME", folder.path()).env("PYTHONDONTWRITEBYTECODE", "1");
             command.envs(launch.variables.iter().copied());

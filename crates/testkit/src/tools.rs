@@ -36,9 +36,9 @@ pub enum TestTool {
     OpenTelemetryJs,
     /// A proxy that implements the chat protocols of many providers, with mock models.
     Litellm,
-    /// The development server of LangGraph.
+    /// The development server of `LangGraph`.
     Langgraph,
-    /// Python with LangServe.
+    /// Python with `LangServe`.
     Langserve,
     /// Python with the A2A SDK and Google's Agent Development Kit.
     GoogleAgents,

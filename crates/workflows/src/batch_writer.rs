@@ -33,10 +33,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tracing::{Instrument as _, debug, debug_span};
 
 /// Default maximum number of items in a batch.
-pub const MAX_BATCH_ROWS: usize = 500;
+pub(crate) const MAX_BATCH_ROWS: usize = 500;
 
 /// Default maximum time that an item waits for its batch to fill.
-pub const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
+pub(crate) const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
 
 /// How long items of a failed batch are retried one by one without a success. Invalid items fail immediately; after
 /// this time the store itself is considered down.

@@ -3,14 +3,16 @@
 use karat_core::case::Tier;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
 use karat_core::registry::same_name;
-use karat_core::result::EarlierResult;
+use karat_core::result::{EarlierResult, Incomplete};
 use karat_project::{Layout, ResultFile, Run, list_runs};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::eval_file_ids::{current_ids, unchanged_ids};
 use crate::hint::Hint;
-use crate::run_name::{NamedRun, find_run};
+use crate::run_name::{NamedRun, RunSource, find_run_or_folder};
+use crate::settings::Settings;
 
 /// The runs to compare, by name.
 pub struct Request {
@@ -22,14 +24,16 @@ pub struct Request {
 
 pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunComparison, Error> {
     let layout = &context.settings.layout;
-    let now = find_run(request.now.as_deref().unwrap_or("latest"), layout)?;
+    let now = find_run_or_folder(request.now.as_deref().unwrap_or("latest"), layout)?;
     let before = match &request.before {
-        Some(name) => find_run(name, layout)?,
+        Some(name) => find_run_or_folder(name, layout)?,
         None => comparable_run(&now, layout)?,
     };
     // Two explicitly named files are compared even if their suites differ.
-    let are_files = before.is_file && now.is_file;
-    Ok(RunComparison::of(&before.results()?, &now.results()?, are_files))
+    let are_files = before.source == RunSource::File && now.source == RunSource::File;
+    let (old, new) = (before.results()?, now.results()?);
+    let comparison = RunComparison::of(&old, &new, are_files, &context.settings);
+    Ok(RunComparison { before_incomplete: before.incomplete(&old), now_incomplete: now.incomplete(&new), ..comparison })
 }
 
 /// Finds the newest earlier run with an eval file and agent in common. A shard is compared only with the same shard of an
@@ -59,6 +63,11 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
 pub struct RunComparison {
     pub before_run_id: String,
     pub now_run_id: String,
+    /// What the runs lack; absent if they are complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_incomplete: Option<Incomplete>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now_incomplete: Option<Incomplete>,
     pub regressions: usize,
     pub new_passes: usize,
     pub suites: Vec<SuiteDiff>,
@@ -83,10 +92,11 @@ pub struct SuiteDiff {
 
 impl SuiteDiff {
     /// Compares two results of one suite. Returns `None` if both are missing.
-    fn of(before: Option<&EarlierResult>, now: Option<&EarlierResult>) -> Option<Self> {
+    fn of(before: Option<&EarlierResult>, now: Option<&EarlierResult>, settings: &Settings) -> Option<Self> {
         let result = now.or(before)?;
         let cases = |side: Option<&EarlierResult>| side.map_or_else(Vec::new, |side| side.cases.clone());
-        let cases = diff_cases(&cases(before), &cases(now));
+        let mut cases = diff_cases(&cases(before), &cases(now));
+        mark_not_run(&mut cases, before, now, settings);
         let hashes = before.zip(now).map(|(old, new)| (&old.metadata.eval_file_hash, &new.metadata.eval_file_hash));
         Some(Self {
             tool_name: result.tool_name.clone(),
@@ -105,8 +115,35 @@ impl SuiteDiff {
     }
 }
 
+/// Marks the added and removed cases that one of the runs only did not run.
+fn mark_not_run(
+    cases: &mut [CaseDiff],
+    before: Option<&EarlierResult>,
+    now: Option<&EarlierResult>,
+    settings: &Settings,
+) {
+    let is_one_sided = |case: &CaseDiff| matches!(case.change, Change::Added | Change::Removed);
+    if !cases.iter().any(is_one_sided) {
+        return;
+    }
+    let hash = |side: Option<&EarlierResult>| side.map(|side| side.metadata.eval_file_hash.clone());
+    let is_same_file = hash(before).is_some_and(|hash| !hash.is_empty()) && hash(before) == hash(now);
+    let known_now = match (before, now) {
+        (_, Some(now)) => unchanged_ids(&now.metadata.eval_file, &now.metadata.eval_file_hash, settings),
+        (Some(before), None) => current_ids(&before.metadata.eval_file, settings),
+        (None, None) => None,
+    };
+    for case in cases.iter_mut().filter(|case| is_one_sided(case)) {
+        let is_listed = |side: Option<&EarlierResult>| side.is_some_and(|side| side.not_run.contains(&case.id));
+        case.not_run = match case.change {
+            Change::Added => is_same_file || is_listed(before),
+            _ => is_same_file || is_listed(now) || known_now.as_ref().is_some_and(|ids| ids.contains(&case.id)),
+        };
+    }
+}
+
 impl RunComparison {
-    fn of(before: &[EarlierResult], now: &[EarlierResult], forced: bool) -> Self {
+    fn of(before: &[EarlierResult], now: &[EarlierResult], forced: bool, settings: &Settings) -> Self {
         let same_suite = |left: &EarlierResult, right: &EarlierResult| {
             left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
         };
@@ -124,15 +161,17 @@ impl RunComparison {
             if let Some((index, _)) = old {
                 compared[index] = true;
             }
-            suites.extend(SuiteDiff::of(old.map(|(_, old)| old), Some(result)));
+            suites.extend(SuiteDiff::of(old.map(|(_, old)| old), Some(result), settings));
         }
         let removed = before.iter().zip(compared).filter(|(_, compared)| !compared);
-        suites.extend(removed.filter_map(|(old, _)| SuiteDiff::of(Some(old), None)));
+        suites.extend(removed.filter_map(|(old, _)| SuiteDiff::of(Some(old), None, settings)));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
         let id = |results: &[EarlierResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
         Self {
             before_run_id: id(before),
             now_run_id: id(now),
+            before_incomplete: None,
+            now_incomplete: None,
             regressions: count(Change::Regression),
             new_passes: count(Change::NewPass),
             suites,

@@ -6,7 +6,8 @@
 
 pub mod agent;
 pub mod agreement;
-pub mod batch_writer;
+pub mod baseline_missing;
+mod batch_writer;
 mod cancel;
 pub mod check;
 pub mod check_functions;
@@ -17,6 +18,7 @@ pub mod contradictions;
 pub mod coverage;
 pub mod doctor;
 mod error;
+mod eval_file_ids;
 pub mod evals;
 mod event;
 pub mod feedback;

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use karat_core::diff::{ComparisonCounts, compare_with_baseline};
 use karat_core::event::{Reporter, RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{GateMetrics, GateResult, check};
-use karat_core::result::{MergeError, ShardPart, SuiteResult, merge_shards};
+use karat_core::result::{EarlierResult, MergeError, ShardPart, SuiteResult, merge_shards};
 use karat_json::text::display_width;
 use karat_project::{EarlierResults, ResultFileReporter, SuiteName, read_suite_result, result_paths_in_tree};
 use karat_runner::Reporters;
 
+use crate::baseline_missing::{cases_of_missing_suites, removed_cases};
 use crate::context::Context;
 use crate::error::Error;
+use crate::eval_file_ids::unchanged_ids;
 use crate::run_name::{find_run, load_baseline, no_baseline_warning};
 use crate::run_suites::Outcome;
 
@@ -32,10 +34,13 @@ pub fn merge_runs(
     let shards = read_shards(request, context)?;
     let baseline = load_merge_baseline(&shards, context)?;
     let mut suites = merge(shards, &run_id)?;
+    let mut totals = RunTotals::default();
     if let Some(baseline) = &baseline {
+        let mut compared = Vec::new();
         for suite in &mut suites {
-            suite.compare(baseline, context);
+            compared.extend(suite.compare(baseline, context));
         }
+        totals.add_missing(&cases_of_missing_suites(baseline, &compared, None, &context.settings));
     }
     let agents: Vec<String> = suites.iter().fold(Vec::new(), |mut agents, suite| {
         if !agents.contains(&suite.result.agent_endpoint) {
@@ -44,7 +49,6 @@ pub fn merge_runs(
         agents
     });
     let headers: Vec<Arc<SuiteHeader>> = suites.iter().map(|suite| Arc::new(suite.header(agents.len() > 1))).collect();
-    let mut totals = RunTotals::default();
     let mut metrics: BTreeMap<&str, GateMetrics> = BTreeMap::new();
     for MergedSuite { result, compared, .. } in &suites {
         totals.add(result);
@@ -128,7 +132,7 @@ fn read_each(paths: Vec<PathBuf>) -> impl Iterator<Item = ShardResult> {
 /// Reads the baseline of the merged run. Fails if it is one of the shards, which `latest` may be.
 fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<Option<EarlierResults>, Error> {
     let Some(baseline) = &context.settings.baseline else { return Ok(None) };
-    let results = load_baseline(baseline, &context.settings.layout)?;
+    let results = load_baseline(baseline, context)?;
     let is_shard = |run_id: &str| shards.iter().any(|shard| shard.result.run_id == run_id);
     match results.suites.iter().find(|suite| is_shard(&suite.run_id)) {
         None => Ok(Some(results)),
@@ -183,15 +187,18 @@ fn merge_error(path: &Path, error: &MergeError) -> Error {
 }
 
 impl MergedSuite {
-    fn compare(&mut self, baseline: &EarlierResults, context: &Context<'_>) {
+    /// Compares the suite with its result in the baseline, and returns that result.
+    fn compare<'b>(&mut self, baseline: &'b EarlierResults, context: &Context<'_>) -> Option<&'b EarlierResult> {
         let SuiteResult { tool_name, tier, metadata, agent_endpoint, .. } = &self.result;
         let suite = SuiteName { tool_name, tier: *tier, eval_file: &metadata.eval_file };
-        match baseline.find(suite, agent_endpoint) {
-            Some(earlier) => {
-                self.compared = compare_with_baseline(&mut self.result, &earlier.run_id, &earlier.cases);
-            }
-            None => context.notices.warn(&no_baseline_warning(&metadata.eval_file)),
-        }
+        let Some(earlier) = baseline.find(suite, agent_endpoint) else {
+            context.notices.warn(&no_baseline_warning(&metadata.eval_file));
+            return None;
+        };
+        let ids = unchanged_ids(&metadata.eval_file, &metadata.eval_file_hash, &context.settings);
+        let removed = ids.map(|ids| removed_cases(earlier, &ids)).unwrap_or_default();
+        self.compared = compare_with_baseline(&mut self.result, &earlier.run_id, &earlier.cases, &removed);
+        Some(earlier)
     }
 
     fn header(&self, has_several_agents: bool) -> SuiteHeader {

@@ -4,9 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::result::EarlierResult;
-use karat_project::{Baseline, EarlierResults, Layout, Run, list_runs, read_head, read_result, results_of};
+use karat_core::result::{EarlierResult, Incomplete};
+use karat_project::{
+    Baseline, EarlierResults, Layout, ResultFile, Run, list_results, list_runs, read_head, read_result, results_of,
+};
 
+use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
 
@@ -24,14 +27,24 @@ const MIN_PREFIX_LENGTH: usize = 8;
 pub(crate) struct NamedRun {
     pub(crate) run_id: String,
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether the name is the path of a result file.
-    pub(crate) is_file: bool,
+    pub(crate) source: RunSource,
+}
+
+/// What the name of a run refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunSource {
+    /// A run in the output folder.
+    OutputFolder,
+    /// One result file.
+    File,
+    /// A folder of result files.
+    Folder,
 }
 
 impl NamedRun {
     /// Reads the results of the run; never empty.
     pub(crate) fn results(&self) -> Result<Vec<EarlierResult>, Error> {
-        if let (true, [path]) = (self.is_file, self.paths.as_slice()) {
+        if let (RunSource::File, [path]) = (self.source, self.paths.as_slice()) {
             return Ok(vec![read_result(path, "the result")?]);
         }
         let results = results_of(&self.paths)?;
@@ -41,12 +54,25 @@ impl NamedRun {
         }
         Ok(results)
     }
+
+    /// Returns what the run lacks, given its results; `None` if it is complete.
+    pub(crate) fn incomplete<'r, C: 'r>(
+        &self,
+        results: impl IntoIterator<Item = &'r EarlierResult<C>>,
+    ) -> Option<Incomplete> {
+        let incomplete = Incomplete::find(results, 0)?;
+        match self.source {
+            RunSource::OutputFolder => Some(incomplete),
+            // Only some of the files may have been copied.
+            RunSource::File | RunSource::Folder => incomplete.without_files(),
+        }
+    }
 }
 
 impl From<Run> for NamedRun {
     fn from(run: Run) -> Self {
         let paths = run.results.into_iter().map(|result| result.path).collect();
-        Self { run_id: run.run_id, paths, is_file: false }
+        Self { run_id: run.run_id, paths, source: RunSource::OutputFolder }
     }
 }
 
@@ -55,12 +81,36 @@ pub(crate) fn find_run(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
     find_run_or_file(name, &layout.current_dir.join(name), layout)
 }
 
+/// Finds a run by its name, or the newest result of each suite in a folder.
+pub(crate) fn find_run_or_folder(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
+    let folder = layout.current_dir.join(name);
+    if parse_latest(name).is_some() || name.is_empty() || !folder.is_dir() {
+        return find_run(name, layout);
+    }
+    let mut newest: Vec<ResultFile> = Vec::new();
+    for result in list_results(&folder).0 {
+        let is_same_suite = |other: &ResultFile| {
+            let (left, right) = (&other.head, &result.head);
+            left.tier == right.tier && left.agent == right.agent && left.metadata.eval_file == right.metadata.eval_file
+        };
+        // Results of other runners do not name their eval file.
+        if result.head.metadata.eval_file.is_empty() || !newest.iter().any(is_same_suite) {
+            newest.push(result);
+        }
+    }
+    let Some(first) = newest.first() else {
+        return Err(Error::not_found(format!("the folder '{name}' contains no results")).hint(Hint::ListRuns));
+    };
+    let run_id = first.head.run_id.clone();
+    Ok(NamedRun { run_id, paths: newest.into_iter().map(|result| result.path).collect(), source: RunSource::Folder })
+}
+
 /// Finds a run by its name, or by `path` if that is a file and the name is not `latest` or `latest~N`.
 fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun, Error> {
     let age = parse_latest(name);
     if age.is_none() && path.is_file() {
         let run_id = read_head(path).map(|head| head.run_id).unwrap_or_default();
-        return Ok(NamedRun { run_id, paths: vec![path.to_owned()], is_file: true });
+        return Ok(NamedRun { run_id, paths: vec![path.to_owned()], source: RunSource::File });
     }
     let mut runs = list_runs(&layout.output_dir);
     let folder = layout.display_path(&layout.output_dir);
@@ -120,8 +170,8 @@ pub(crate) fn short_ids(runs: &[Run]) -> Vec<String> {
     runs.iter().map(|run| run.run_id.chars().take(length).collect()).collect()
 }
 
-/// Reads the results that a run is compared with.
-pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<EarlierResults, Error> {
+/// Reads the results that a run is compared with. Warns if they are incomplete.
+pub(crate) fn load_baseline(baseline: &Baseline, context: &Context<'_>) -> Result<EarlierResults, Error> {
     let run = match baseline {
         Baseline::Named { path, .. } if path.is_dir() => {
             let results = EarlierResults::load_folder(path)?;
@@ -129,13 +179,21 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Earl
                 let folder = path.display();
                 return Err(Error::invalid(format!("the baseline folder {folder} contains no results")));
             }
+            if let Some(incomplete) = Incomplete::find(&results.suites, 0).and_then(Incomplete::without_files) {
+                let folder = context.settings.display_path(path);
+                context.notices.warn(&format!("the baseline {folder} is incomplete: {incomplete}"));
+            }
             return Ok(results);
         }
-        _ => find_baseline(baseline, layout),
+        _ => find_baseline(baseline, &context.settings.layout),
     };
     let run =
         run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
-    Ok(EarlierResults { suites: run.results()? })
+    let suites = run.results()?;
+    if let Some(incomplete) = run.incomplete(&suites) {
+        context.notices.warn(&format!("the baseline, run {}, is incomplete: {incomplete}", run.run_id));
+    }
+    Ok(EarlierResults { suites })
 }
 
 /// Returns the warning for a suite without a result in the baseline.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use karat_core::case::Tier;
-use karat_core::result::{RunList, RunSummary, SavedResult};
+use karat_core::result::{Incomplete, RunList, RunSummary, SavedResult};
 use karat_project::{Run, list_runs};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +47,7 @@ fn summarize(age: usize, run: &Run) -> RunSummary {
         timestamp: run.timestamp.clone(),
         ..RunSummary::default()
     };
+    let mut results: Vec<SavedResult> = Vec::new();
     for result in &run.results {
         if result.head.tier == Some(Tier::Rubric) {
             summary.rubric_suites += 1;
@@ -54,10 +55,15 @@ fn summarize(age: usize, run: &Run) -> RunSummary {
             continue;
         }
         match read_saved_result(&result.path) {
-            Some(result) => summary.add(&result),
+            Some(result) => {
+                summary.add(&result);
+                // Only the numbers are needed for the rest.
+                results.push(SavedResult { cases: Vec::new(), ..result });
+            }
             None => summary.unreadable += 1,
         }
     }
+    summary.incomplete = Incomplete::find(&results, summary.unreadable);
     // Results are sorted by path.
     summary.agents.sort();
     summary

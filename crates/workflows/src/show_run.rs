@@ -32,7 +32,11 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<SavedRun, Er
     let mut run = read_run(&named, settings)?;
     if let Some(id) = case {
         let ids: Vec<String> = run.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
+        let did_not_run = run.suites.iter().any(|suite| suite.not_run.contains(&id));
         retain(&mut run, |case| case.id == id, |skipped| skipped.id == id);
+        if run.suites.is_empty() && did_not_run {
+            return Err(Error::not_found(format!("case '{id}' was selected in run {}, but did not run", run.run_id)));
+        }
         if run.suites.is_empty() {
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
             let error = Error::not_found(format!("run {} has no case '{id}'", run.run_id));
@@ -45,7 +49,13 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<SavedRun, Er
     if request.only_failed {
         retain(&mut run, |case| case.outcome != Outcome::Passed, |_| false);
         if run.suites.is_empty() {
-            return Err(Error::nothing_selected(format!("every case passed in run {}", run.run_id)));
+            let message = match run.incomplete {
+                None => format!("every case passed in run {}", run.run_id),
+                Some(incomplete) => {
+                    format!("every case that ran passed in run {}, but it is incomplete: {incomplete}", run.run_id)
+                }
+            };
+            return Err(Error::nothing_selected(message));
         }
     }
     Ok(run)
@@ -59,6 +69,7 @@ fn retain(run: &mut SavedRun, keep_case: impl Fn(&SavedCase) -> bool, keep_skipp
     for suite in &mut run.suites {
         suite.cases.retain(&keep_case);
         suite.skipped.retain(&keep_skipped);
+        suite.not_run.clear();
     }
     run.suites.retain(|suite| !suite.cases.is_empty() || !suite.skipped.is_empty());
 }
@@ -75,9 +86,8 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
         Err(error) => {
             let newest = find_run("latest", layout)?;
             let has_case = |result: SavedResult| {
-                let mut ids =
-                    result.cases.iter().map(|case| &case.id).chain(result.skipped.iter().map(|case| &case.id));
-                ids.any(|id| id == name)
+                let ids = result.cases.iter().map(|case| &case.id).chain(result.skipped.iter().map(|case| &case.id));
+                ids.chain(&result.not_run).any(|id| id == name)
             };
             if newest.paths.iter().filter_map(|path| read_saved_result(path)).any(has_case) {
                 return Ok((newest, Some(name.clone())));
@@ -94,8 +104,14 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
 }
 
 fn read_run(run: &NamedRun, settings: &Settings) -> Result<SavedRun, Error> {
-    let mut saved =
-        SavedRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
+    let mut saved = SavedRun {
+        run_id: run.run_id.clone(),
+        timestamp: String::new(),
+        incomplete: None,
+        suites: Vec::new(),
+        rubric_files: Vec::new(),
+    };
+    let mut results: Vec<SavedResult> = Vec::new();
     for path in &run.paths {
         if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
             saved.rubric_files.push(settings.layout.display_path(path));
@@ -105,14 +121,16 @@ fn read_run(run: &NamedRun, settings: &Settings) -> Result<SavedRun, Error> {
             return Err(Error::invalid(format!("{} is not a result file", settings.layout.display_path(path))));
         };
         saved.timestamp.clone_from(&result.timestamp);
-        saved.suites.push(saved_suite(result, settings));
+        results.push(result);
     }
+    saved.incomplete = run.incomplete(&results);
+    saved.suites = results.into_iter().map(|result| saved_suite(result, settings)).collect();
     Ok(saved)
 }
 
 fn saved_suite(result: SavedResult, settings: &Settings) -> SavedSuite {
     let current = CurrentFile::read(&result, settings);
-    let SavedResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, .. } = result;
+    let SavedResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, not_run, .. } = result;
     let cases = cases.into_iter().map(|case| {
         let regression = regressions.contains(&case.id);
         let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
@@ -124,6 +142,7 @@ fn saved_suite(result: SavedResult, settings: &Settings) -> SavedSuite {
         agent: agent_endpoint,
         cases: cases.collect(),
         skipped,
+        not_run,
         eval_file: metadata.eval_file,
         eval_file_changed: current.is_changed,
     }

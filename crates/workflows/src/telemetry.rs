@@ -210,6 +210,7 @@ mod tests {
         collector
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "called with json! literals")]
     fn span(id: &str, parent: &str, attributes: Value) -> TraceParts {
         let attributes = attributes.as_object().cloned().unwrap_or_default();
         let span = Span { id: id.to_owned(), parent: Some(parent.to_owned()), attributes, ..Span::default() };

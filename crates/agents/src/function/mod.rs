@@ -170,13 +170,12 @@ impl FunctionAgent {
         kept: &mut PooledProcess<'_>,
         trial: TrialContext<'_>,
     ) -> Result<Trace, AgentError> {
-        let mut process = match kept.take().await {
-            Some(process) => process,
-            None => {
-                // Loading takes seconds with some libraries, and is no part of the answer's latency.
-                let _wait = WaitGuard::begin(trial.wait_observer);
-                self.load().await.map_err(|message| AgentError::unreachable(message, Duration::ZERO, 1))?
-            }
+        let mut process = if let Some(process) = kept.take().await {
+            process
+        } else {
+            // Loading takes seconds with some libraries, and is no part of the answer's latency.
+            let _wait = WaitGuard::begin(trial.wait_observer);
+            self.load().await.map_err(|message| AgentError::unreachable(message, Duration::ZERO, 1))?
         };
         let request = request.to_string();
         let mut record = self.observer.record(Purpose::Message);
@@ -199,7 +198,7 @@ impl FunctionAgent {
         let elapsed = started.elapsed();
         let fail = |message: String| AgentError::new(message, elapsed);
         let stderr = process.take_stderr().await;
-        let envelope = parse_reply(&answer).ok().and_then(|value| Envelope::read(value));
+        let envelope = parse_reply(&answer).ok().and_then(Envelope::read);
         let Some(envelope) = envelope else {
             // A program that the function started wrote to its stdout. Another reply may follow.
             let text = String::from_utf8_lossy(&answer);

@@ -1,51 +1,38 @@
 //! Converts what a function returned to a trace.
 
-use karat_chat::{Reply, ReplyError, read_reply};
+use karat_chat::{ReplyError, read_reply};
 use karat_core::trace::Trace;
 use serde_json::Value;
 
 use crate::reply::ResponseMap;
+use crate::selector::Selector;
 
-/// The stop reason of an agent that waits for a decision.
-const APPROVAL: &str = "approval";
-
-/// Reads a text, a list of messages, an object with messages, or a reply at the configured pointers.
+/// Reads a text, a list of messages, an object with messages, or a reply at the configured places.
 pub(super) fn read_value(value: &Value, map: &ResponseMap) -> Result<Trace, String> {
-    let is_mapped = *map != ResponseMap::default();
+    let is_mapped =
+        map.conversation.is_some() || map.response.is_configured || map.tool_calls.is_configured || map.error.is_some();
     match value {
         Value::Null => Err("the function returned nothing".to_owned()),
         // A text says nothing about calls.
-        Value::String(text) => Ok(Trace { response: text.clone(), calls_unreported: true, ..Trace::default() }),
-        Value::Array(_) | Value::Object(_) if is_mapped || value.get("response").is_some() => map.parse_trace(value),
-        Value::Array(_) | Value::Object(_) => match read_reply(value) {
-            Ok(reply) => trace_of(reply),
+        Value::String(text) if !is_mapped => {
+            Ok(Trace { response: text.clone(), calls_unreported: true, ..Trace::default() })
+        }
+        Value::Object(_) if !is_mapped && value.get("response").is_none() => match read_reply(value) {
             // The error of the usual format names the key that is missing.
-            Err(ReplyError::UnknownShape(_)) if value.is_object() => map.parse_trace(value),
-            Err(error) => Err(error.to_string()),
+            Err(ReplyError::UnknownShape(_)) => map.parse_trace(value),
+            _ => as_conversation(map).parse_trace(value),
         },
+        Value::Array(_) if !is_mapped => as_conversation(map).parse_trace(value),
+        Value::Array(_) | Value::Object(_) | Value::String(_) => map.parse_trace(value),
         Value::Bool(_) | Value::Number(_) => {
             Err(format!("the function returned {value}: it must return a text, an object or a list of messages"))
         }
     }
 }
 
-fn trace_of(reply: Reply) -> Result<Trace, String> {
-    if let Some(error) = reply.error {
-        return Err(format!("the agent failed: {error}"));
-    }
-    if let Some(approval) = &reply.approval {
-        let stop_reason = Some(APPROVAL.to_owned());
-        let tool_calls = reply.calls().cloned().collect();
-        let Reply { calls_unreported, usage, model, .. } = reply.clone();
-        let response = approval.question.clone();
-        return Ok(Trace { response, tool_calls, calls_unreported, usage, model, stop_reason, ..Trace::default() });
-    }
-    if !reply.is_complete {
-        return Err("the messages end before the agent's answer".to_owned());
-    }
-    let (response, tool_calls) = (reply.response().to_owned(), reply.calls().cloned().collect());
-    let Reply { calls_unreported, usage, model, stop_reason, .. } = reply;
-    Ok(Trace { response, tool_calls, calls_unreported, usage, model, stop_reason, ..Trace::default() })
+/// Reads the whole reply as a conversation.
+fn as_conversation(map: &ResponseMap) -> ResponseMap {
+    ResponseMap { conversation: Some(Selector::whole()), ..map.clone() }
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ class Function:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             self.run(wait_for_nothing())
         self.by_keyword = False
+        self.takes_messages = False
         self.names = []
         try:
             parameters = inspect.signature(function).parameters.values()
@@ -98,6 +99,7 @@ class Function:
         if not positional and "message" not in keywords and not takes_all:
             raise Invalid("the function takes no message: its first parameter must be the message")
         first = positional[0].name if positional else "message"
+        self.takes_messages = first == "messages"
         self.names = [name for name in PARAMETERS if name != first and (name in keywords or takes_all)]
 
     def answer(self, request):
@@ -105,10 +107,13 @@ class Function:
         started = time.perf_counter()
         first = None
         try:
+            message = request["message"]
+            if self.takes_messages:
+                message = request["messages"] + [{"role": "user", "content": message}]
             if self.by_keyword:
-                result = self.function(message=request["message"], **arguments)
+                result = self.function(message=message, **arguments)
             else:
-                result = self.function(request["message"], **arguments)
+                result = self.function(message, **arguments)
             if inspect.isawaitable(result):
                 result = self.run(wait(result))
             if inspect.isasyncgen(result):

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, ToolRunner, TrialContext};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, ToolRunner, ToolUnavailable, TrialContext};
 use karat_core::registry::Tool;
-use karat_core::trace::{ToolCall, Trace, Usage};
+use karat_core::trace::{MAX_TURNS_REACHED, ToolCall, Trace, Usage};
 use karat_json::canonical::{exact_hash, sorted};
 use karat_json::hash::short_hash;
 use serde_json::value::RawValue;
@@ -136,13 +136,14 @@ impl ModelAgent {
             let mut results = Vec::with_capacity(turn.calls.len());
             for call in turn.calls {
                 let start = Instant::now();
-                let (tool_call, result) = self.answer_call(case, call).await;
+                let answered = self.answer_call(case, call).await;
                 elapsed += start.elapsed();
+                let (tool_call, result) = answered.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
                 trace.tool_calls.push(tool_call);
                 results.push(result);
             }
             if turn_number == max_turns {
-                trace.stop_reason = Some("maxTurns".to_owned());
+                trace.stop_reason = Some(MAX_TURNS_REACHED.to_owned());
             }
             messages.push(turn.message);
             messages.extend(match self.client.api() {
@@ -155,8 +156,9 @@ impl ModelAgent {
         Ok(trace)
     }
 
-    /// Answers one of the model's calls with its stub or the real tool.
-    async fn answer_call(&self, case: &Case, call: Call) -> (ToolCall, CallResult) {
+    /// Answers one of the model's calls with its stub or the real tool. Without a result from the tool, there is nothing
+    /// to judge.
+    async fn answer_call(&self, case: &Case, call: Call) -> Result<(ToolCall, CallResult), ToolUnavailable> {
         let (params, raw_params) = split_arguments(call.arguments);
         let mut tool_call = ToolCall { name: call.name, params, raw_params, ..ToolCall::default() };
         let mut text = None;
@@ -174,7 +176,7 @@ impl ModelAgent {
                 }
                 ToolExecution::Live { runner, .. } => {
                     let start = Instant::now();
-                    let outcome = runner.call(&tool_call.name, &tool_call.params).await;
+                    let outcome = runner.call(&tool_call.name, &tool_call.params).await?;
                     tool_call.duration_ms = Some(start.elapsed().as_secs_f64() * 1000.0);
                     // The text of a real tool is sent to the model unchanged.
                     text = outcome.result.as_str().map(str::to_owned);
@@ -192,7 +194,7 @@ impl ModelAgent {
         let text = text.unwrap_or_else(|| result.to_string());
         tool_call.result = Some(result);
         let is_error = tool_call.error.is_some();
-        (tool_call, CallResult { id: call.id, text, is_error })
+        Ok((tool_call, CallResult { id: call.id, text, is_error }))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Conversations of several turns with agents of many products.
 
+use std::sync::Arc;
+
 use karat_agents::{HttpAgent, Preset};
-use karat_core::port::{Agent as _, Conversation as _, IgnoreWaits, TrialContext};
+use karat_core::port::{Agent as _, IgnoreWaits, TrialContext};
 use karat_core::trace::Trace;
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
@@ -20,7 +22,7 @@ fn agent(endpoint: &str, overrides: &Value) -> HttpAgent {
 }
 
 /// Uses `karat.json` of an example.
-fn example(product: AgentProduct, name: &str, overrides: &Value) -> (std::sync::Arc<AgentServer>, HttpAgent) {
+fn example(product: AgentProduct, name: &str, overrides: &Value) -> (Arc<AgentServer>, HttpAgent) {
     let server = AgentServer::shared(product);
     let config = server.config(name);
     let own = config.get("agent").cloned().unwrap_or_else(|| json!({}));
@@ -29,8 +31,17 @@ fn example(product: AgentProduct, name: &str, overrides: &Value) -> (std::sync::
     (server, agent)
 }
 
+/// What a protocol tells about tool calls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Told {
+    Nothing,
+    /// A reply without calls does not tell that there are none.
+    MadeCalls,
+    Calls,
+}
+
 /// Two conversations take turns; each remembers its own messages, and each turn has only its own calls.
-async fn remembers(agent: &HttpAgent, calls_told: bool) {
+async fn remembers(agent: &HttpAgent, told: Told) {
     let case = case("Remember the number 41.");
     let trial = |number| TrialContext {
         run_id: "run",
@@ -49,7 +60,7 @@ async fn remembers(agent: &HttpAgent, calls_told: bool) {
     for (conversation, order) in [(&mut first, "51"), (&mut second, "52")] {
         let answer = conversation.send(&format!("Where is order {order}?")).await.unwrap();
         assert_eq!(response(&answer), format!("Order {order} has shipped."));
-        if calls_told {
+        if told != Told::Nothing {
             assert_eq!(answer.tool_names(), ["get_order"]);
             assert_eq!(answer.tool_calls[0].params["order_id"], order);
         }
@@ -58,19 +69,19 @@ async fn remembers(agent: &HttpAgent, calls_told: bool) {
         let answer = conversation.send("Which number?").await.unwrap();
         assert_eq!(response(&answer), format!("The number was {number}."));
         assert!(answer.tool_calls.is_empty(), "{answer:?}");
-        assert_eq!(answer.calls_unreported, !calls_told, "{answer:?}");
+        assert_eq!(answer.calls_unreported, told != Told::Calls, "{answer:?}");
     }
 }
 
 #[rstest]
-#[case("shop", false)]
-#[case("shop-calls", true)]
+#[case("shop", Told::Nothing)]
+#[case("shop-calls", Told::MadeCalls)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn chat(#[case] model: &str, #[case] calls_told: bool, #[values(false, true)] stream: bool) {
+async fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
     let overrides = json!({"request": {"body": {"stream": stream}}});
-    remembers(&agent(&format!("chat:{}?model={model}", server.url("")), &overrides), calls_told).await;
+    remembers(&agent(&format!("chat:{}?model={model}", server.url("")), &overrides), told).await;
 }
 
 #[rstest]
@@ -78,8 +89,26 @@ async fn chat(#[case] model: &str, #[case] calls_told: bool, #[values(false, tru
 #[ignore = "needs Node"]
 async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
-    let overrides = json!({"request": {"body": {"stream": stream}}});
-    remembers(&agent(&format!("responses:{}?model={model}", server.url("")), &overrides), true).await;
+    let mut overrides = json!({"request": {"body": {"stream": stream}}});
+    if stream {
+        overrides["request"]["body"]["previous_response_id"] = "{{reply:$[-1:].response.id}}".into();
+    }
+    remembers(&agent(&format!("responses:{}?model={model}", server.url("")), &overrides), Told::Calls).await;
+}
+
+/// A conversation is never lost silently.
+#[tokio::test]
+#[ignore = "needs Node"]
+async fn a_part_of_the_previous_reply_must_be_there() {
+    let server = AgentServer::shared(AgentProduct::Responses);
+    let overrides = json!({"request": {"body": {"stream": true}}});
+    let agent = agent(&format!("responses:{}?model=shop", server.url("")), &overrides);
+    let case = case("Remember the number 41.");
+    let trial = TrialContext { has_turns: true, ..crate::support::trial(&case, 0) };
+    let mut conversation = agent.start(trial);
+    conversation.send("Remember the number 41.").await.unwrap();
+    let error = conversation.send("Which number?").await.unwrap_err();
+    assert_eq!(error.message, "the reply has nothing at '/id', which the next request needs");
 }
 
 #[rstest]
@@ -88,37 +117,37 @@ async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, tr
 async fn messages(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Messages);
     let overrides = json!({"request": {"body": {"stream": stream}}});
-    remembers(&agent(&format!("messages:{}?model=shop", server.url("")), &overrides), true).await;
+    remembers(&agent(&format!("messages:{}?model=shop", server.url("")), &overrides), Told::Calls).await;
 }
 
 #[rstest]
-#[case("app-chat", false)]
-#[case("app-agent", true)]
-#[case("app-react", true)]
+#[case("app-chat", Told::Nothing)]
+#[case("app-agent", Told::Calls)]
+#[case("app-react", Told::Calls)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn dify(#[case] key: &str, #[case] calls_told: bool) {
+async fn dify(#[case] key: &str, #[case] told: Told) {
     let server = AgentServer::shared(AgentProduct::Dify);
     let overrides = json!({"headers": {"authorization": format!("Bearer {key}")}});
-    remembers(&agent(&format!("dify:{}", server.url("")), &overrides), calls_told).await;
+    remembers(&agent(&format!("dify:{}", server.url("")), &overrides), told).await;
 }
 
 #[rstest]
-#[case("shop", true)]
-#[case("shop-plain", false)]
+#[case("shop", Told::Calls)]
+#[case("shop-plain", Told::Nothing)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn n8n(#[case] webhook: &str, #[case] calls_told: bool) {
+async fn n8n(#[case] webhook: &str, #[case] told: Told) {
     let server = AgentServer::shared(AgentProduct::N8n);
     let url = server.url(&format!("/webhook/{webhook}/chat"));
-    remembers(&agent(&format!("n8n:{url}"), &json!({})), calls_told).await;
+    remembers(&agent(&format!("n8n:{url}"), &json!({})), told).await;
 }
 
 #[tokio::test]
 #[ignore = "needs Node"]
 async fn rasa() {
     let server = AgentServer::shared(AgentProduct::Rasa);
-    remembers(&agent(&format!("rasa:{}", server.url("")), &json!({})), false).await;
+    remembers(&agent(&format!("rasa:{}", server.url("")), &json!({})), Told::Nothing).await;
 }
 
 #[tokio::test]
@@ -126,7 +155,7 @@ async fn rasa() {
 async fn flowise() {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let url = server.url("/api/v1/prediction/shop");
-    remembers(&agent(&format!("flowise:{url}"), &json!({})), true).await;
+    remembers(&agent(&format!("flowise:{url}"), &json!({})), Told::Calls).await;
 }
 
 #[rstest]
@@ -135,7 +164,7 @@ async fn flowise() {
 #[tokio::test]
 async fn own_apis(#[case] product: AgentProduct, #[case] name: &str) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, true).await;
+    remembers(&agent, Told::Calls).await;
 }
 
 #[rstest]
@@ -145,31 +174,31 @@ async fn own_apis(#[case] product: AgentProduct, #[case] name: &str) {
 #[ignore = "needs langgraph"]
 async fn langgraph(#[case] overrides: Value) {
     let (_server, agent) = example(AgentProduct::Langgraph, "langgraph", &overrides);
-    remembers(&agent, true).await;
+    remembers(&agent, Told::Calls).await;
 }
 
 #[tokio::test]
 #[ignore = "needs langserve"]
 async fn langserve() {
     let (_server, agent) = example(AgentProduct::Langserve, "langserve", &Value::Null);
-    remembers(&agent, true).await;
+    remembers(&agent, Told::Calls).await;
 }
 
 #[tokio::test]
 #[ignore = "needs google-adk"]
 async fn adk() {
     let (_server, agent) = example(AgentProduct::Adk, "adk", &Value::Null);
-    remembers(&agent, true).await;
+    remembers(&agent, Told::Calls).await;
 }
 
 #[rstest]
-#[case(AgentProduct::A2a, "a2a", false)]
-#[case(AgentProduct::A2aAdk, "a2a-adk", true)]
+#[case(AgentProduct::A2a, "a2a", Told::Nothing)]
+#[case(AgentProduct::A2aAdk, "a2a-adk", Told::Calls)]
 #[tokio::test]
 #[ignore = "needs google-adk"]
-async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] calls_told: bool) {
+async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] told: Told) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, calls_told).await;
+    remembers(&agent, told).await;
 }
 
 #[rstest]
@@ -181,5 +210,5 @@ async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] calls_to
 #[ignore = "needs the JavaScript libraries of agents"]
 async fn javascript(#[case] product: AgentProduct, #[case] name: &str) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, true).await;
+    remembers(&agent, Told::Calls).await;
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{ask, case, config, wait_until};
 
 fn agent_with(command: &str, value: &Value) -> CommandAgent {
-    CommandAgent::new(command, Path::new("/"), config(value)).unwrap()
+    CommandAgent::new(command, Path::new("/"), config(value), &|_| None).unwrap()
 }
 
 /// Creates an agent that runs a shell script.
@@ -200,7 +200,8 @@ async fn a_program_may_close_its_pipes_early() {
 #[case("./nothing here", "program './nothing' not found")]
 #[case("bin/", "program 'bin/' not found")]
 fn rejects_invalid_command_lines(#[case] command: &str, #[case] expected: &str) {
-    let error = CommandAgent::new(command, Path::new("/karat-nowhere"), config(&json!({}))).expect_err(command);
+    let error =
+        CommandAgent::new(command, Path::new("/karat-nowhere"), config(&json!({})), &|_| None).expect_err(command);
     assert_eq!(error.to_string(), expected);
 }
 
@@ -218,8 +219,8 @@ async fn a_program_runs_in_the_project_folder() {
     let script = "#!/bin/sh\nprintf '{\"response\": \"%s\"}' \"$(basename \"$PWD\")\"\n";
     std::fs::write(folder.join("bin/agent"), script).unwrap();
     let command = "sh bin/agent";
-    let agent = CommandAgent::new(command, &folder, config(&json!({}))).unwrap();
-    let by_path = CommandAgent::new("bin/agent", &folder, config(&json!({})));
+    let agent = CommandAgent::new(command, &folder, config(&json!({})), &|_| None).unwrap();
+    let by_path = CommandAgent::new("bin/agent", &folder, config(&json!({})), &|_| None);
     let response = ask(&agent, "hi").await.map(|trace| trace.response);
     let error = ask(&by_path.unwrap(), "hi").await.expect_err("not executable").message;
     std::fs::remove_dir_all(&folder).unwrap();

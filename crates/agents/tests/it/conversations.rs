@@ -110,7 +110,7 @@ async fn messages_keep_their_ids() {
     assert_eq!(second[2]["parts"], json!([{"text": "b"}]));
     let mut ids: Vec<&Value> =
         (0..3).map(|index| &second[index]["id"]).chain([&bodies[0]["run"], &bodies[1]["run"]]).collect();
-    ids.sort_by_key(|id| id.to_string());
+    ids.sort_by_key(std::string::ToString::to_string);
     ids.dedup();
     assert_eq!(ids.len(), 5, "{ids:?}");
 }
@@ -133,7 +133,7 @@ fn sessions(received: &Received, started: &AtomicUsize) -> Sent {
     if received.line == "POST /sessions" {
         let id = started.fetch_add(1, Ordering::Relaxed);
         let mut sent = Sent::json(&json!({"id": format!("s{id}")}));
-        sent.headers.push_str(&format!("set-cookie: sid=s{id}; Path=/; HttpOnly\r\n"));
+        sent.headers = format!("{}set-cookie: sid=s{id}; Path=/; HttpOnly\r\n", sent.headers);
         return sent;
     }
     let id = received.line.strip_prefix("POST /sessions/").and_then(|rest| rest.strip_suffix("/messages"));
@@ -299,7 +299,7 @@ async fn asking_agent() -> ProductServer {
     .await
 }
 
-fn approval_settings(approvals: Value) -> Value {
+fn approval_settings(approvals: &Value) -> Value {
     json!({
         "response": {"approval": {"when": {"path": "/state", "equals": "waiting"}, "question": "/ask"}},
         "approvals": approvals,
@@ -315,7 +315,7 @@ fn approval_settings(approvals: Value) -> Value {
 #[tokio::test]
 async fn a_question_is_shown_by_default() {
     let server = asking_agent().await;
-    let trace = ask(&agent_at(&server.url, &approval_settings(Value::Null)), "hi").await.unwrap();
+    let trace = ask(&agent_at(&server.url, &approval_settings(&Value::Null)), "hi").await.unwrap();
     assert_eq!((trace.response.as_str(), trace.stop_reason.as_deref()), ("Delete account 7?", Some("approval")));
     assert_eq!(trace.tool_names(), ["find"]);
 }
@@ -326,7 +326,7 @@ async fn a_question_is_shown_by_default() {
 #[tokio::test]
 async fn decisions_go_on(#[case] decision: &str, #[case] text: &str, #[case] calls: &[&str], #[case] ok: bool) {
     let server = asking_agent().await;
-    let trace = ask(&agent_at(&server.url, &approval_settings(json!(decision))), "hi").await.unwrap();
+    let trace = ask(&agent_at(&server.url, &approval_settings(&json!(decision))), "hi").await.unwrap();
     assert_eq!((trace.response.as_str(), trace.tool_names()), (text, calls.to_vec()));
     assert_eq!(trace.stop_reason, None);
     assert_eq!(server.lines(), ["POST /", "POST /resume"]);
@@ -336,7 +336,7 @@ async fn decisions_go_on(#[case] decision: &str, #[case] text: &str, #[case] cal
 #[tokio::test]
 async fn an_agent_that_asks_for_ever_is_an_error() {
     let server = ProductServer::start(|_| Sent::json(&json!({"state": "waiting", "ask": "?", "key": 1}))).await;
-    let error = ask(&agent_at(&server.url, &approval_settings(json!("approve"))), "hi").await.unwrap_err().message;
+    let error = ask(&agent_at(&server.url, &approval_settings(&json!("approve"))), "hi").await.unwrap_err().message;
     assert_eq!(error, "the agent asked for approval more than 20 times");
 }
 

@@ -6,7 +6,7 @@ use karat_agents::{
     AllowedTools, Api, Budget, ModelAgent, ModelClient, ModelSettings, Parameters, Provider, Throttle, ToolExecution,
 };
 use karat_core::case::Case;
-use karat_core::port::{Agent, BoxFuture, ToolOutcome, ToolRunner};
+use karat_core::port::{Agent, BoxFuture, ToolOutcome, ToolRunner, ToolUnavailable};
 use karat_core::registry::Tool;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -16,8 +16,12 @@ use crate::support::case;
 struct NoTools;
 
 impl ToolRunner for NoTools {
-    fn call<'a>(&'a self, _tool: &'a str, _arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async { ToolOutcome { result: Value::Null, error: None } })
+    fn call<'a>(
+        &'a self,
+        _tool: &'a str,
+        _arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolUnavailable>> {
+        Box::pin(async { Ok(ToolOutcome { result: Value::Null, error: None }) })
     }
 }
 

@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{ask, case, config, wait_until};
+use crate::support::{ask, case, config, trial, wait_until};
 
 const PYTHON: &str = r#"
 import asyncio, enum, os, sys, time
@@ -110,6 +110,9 @@ value = 3
 
 def no_parameters():
     return "x"
+
+def whole(messages):
+    return messages + [{"role": "assistant", "content": f"{len(messages)} messages"}]
 "#;
 
 const JAVASCRIPT: &str = r#"
@@ -212,7 +215,7 @@ impl Project {
 #[case("python:functions:agent.answer", "method hi")]
 #[case("python:functions:data", "hi")]
 #[case("python:functions:reads", "nothing to read")]
-#[case("python:functions:all_of_it", "case_id conversation_id messages turn")]
+#[case("python:functions:all_of_it", "case_id conversation_id messages traceparent turn")]
 #[case("python:functions:surrogate", "half ? a character")]
 #[case("node:functions.mjs", "hi")]
 #[case("node:functions.mjs#default", "hi")]
@@ -270,6 +273,36 @@ async fn functions_get_the_conversation_if_they_ask_for_it(#[case] name: &str) {
     assert_eq!(second.tool_calls[0].params["messages"], said);
     let other = agent.start(context(1)).send("one").await.unwrap();
     assert_ne!(other.response, first.response, "each trial is a conversation of its own");
+}
+
+#[tokio::test]
+async fn a_function_of_messages_gets_the_new_one_too() {
+    let project = Project::new();
+    let (agent, case) = (project.agent("python:functions:whole"), case("one"));
+    let mut conversation = agent.start(trial(&case, 0));
+    for (message, expected) in [("one", "1 messages"), ("two", "3 messages")] {
+        let trace = conversation.send(message).await.unwrap();
+        assert_eq!((trace.response.as_str(), trace.calls_unreported), (expected, false));
+    }
+}
+
+#[tokio::test]
+async fn replies_of_functions_can_be_mapped() {
+    let project = Project::new();
+    project.write(
+        "mapped.py",
+        r#"
+def answer(message):
+    return {"response": "ok", "toolCalls": [
+        {"name": "a", "arguments": {"n": 1}, "result": 2}, {"name": "b", "arguments": {}, "error": "offline"}]}
+"#,
+    );
+    let failed = json!({"path": "/error", "notNull": true});
+    let settings = json!({"response": {"toolCall": {"params": "/arguments", "failed": failed}}});
+    let trace = ask(&project.agent_with("python:mapped:answer", &settings), "hi").await.unwrap();
+    let calls: Vec<_> = trace.tool_calls.iter().map(|call| (call.name.as_str(), call.success)).collect();
+    assert_eq!(calls, [("a", Some(true)), ("b", Some(false))]);
+    assert_eq!(trace.tool_calls[0].params["n"], 1);
 }
 
 #[rstest]

@@ -45,7 +45,7 @@ for line in sys.stdin:
 fn agent() -> CommandAgent {
     let command = format!("python3 -c '{PROGRAM}'");
     let value = json!({"keepAlive": true, "maxResponseBytes": 100_000});
-    CommandAgent::new(&command, Path::new("/"), config(&value)).unwrap()
+    CommandAgent::new(&command, Path::new("/"), config(&value), &|_| None).unwrap()
 }
 
 async fn process_of(agent: &CommandAgent) -> String {
@@ -158,7 +158,8 @@ fn seen(trace: &Trace) -> Value {
 #[tokio::test]
 async fn programs_get_the_conversation(#[case] keep_alive: bool) {
     let command = format!("python3 -c '{}'", PROGRAM.replace("request[\"id\"]", "request.get(\"id\")"));
-    let agent = CommandAgent::new(&command, Path::new("/"), config(&json!({"keepAlive": keep_alive}))).unwrap();
+    let agent =
+        CommandAgent::new(&command, Path::new("/"), config(&json!({"keepAlive": keep_alive})), &|_| None).unwrap();
     let traces = converse(&agent, true).await.unwrap();
     let id = seen(&traces[0])["conversationId"].clone();
     assert_eq!(id.as_str().map(str::len), Some(36));
@@ -170,10 +171,53 @@ async fn programs_get_the_conversation(#[case] keep_alive: bool) {
     assert_eq!(seen(&alone[0]), json!({"message": "one"}));
 }
 
+#[rstest]
+#[case::kept(true)]
+#[case::started_for_each_message(false)]
+#[tokio::test]
+async fn requests_of_programs_can_be_mapped(#[case] keep_alive: bool) {
+    let request = json!({
+        "body": {"input": {"text": "{{message}}", "who": "${USER_NAME}"}, "thread": "{{conversationId}}", "log": []},
+        "messages": "/log",
+    });
+    let response = json!({"response": "/input/text", "conversationId": "/session"});
+    let value = json!({"keepAlive": keep_alive, "request": request, "response": response});
+    let program = r#"
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps({**request, "session": "s-1", "model": line}), flush=True)
+"#;
+    let lookup = |name: &str| (name == "USER_NAME").then(|| "Ada".to_owned());
+    let command = format!("python3 -c '{program}'");
+    let agent = CommandAgent::new(&command, Path::new("/"), config(&value), &lookup).unwrap();
+    assert!(agent.secrets().contains(&"Ada".to_owned()));
+    let traces = converse(&agent, true).await.unwrap();
+    let requests: Vec<Value> = traces
+        .iter()
+        .map(|trace| {
+            let mut request: Value = serde_json::from_str(trace.model.as_deref().unwrap()).unwrap();
+            assert_eq!(request.as_object_mut().unwrap().remove("id").is_some(), keep_alive);
+            request
+        })
+        .collect();
+    let (one, answer, two) = (
+        json!({"role": "user", "content": "one"}),
+        json!({"role": "assistant", "content": "one"}),
+        json!({"role": "user", "content": "two"}),
+    );
+    assert_eq!(requests[0], json!({"input": {"text": "one", "who": "Ada"}, "log": [one]}), "no id is known yet");
+    assert_eq!(
+        requests[1],
+        json!({"input": {"text": "two", "who": "Ada"}, "thread": "s-1", "log": [one, answer, two]})
+    );
+}
+
 #[tokio::test]
 async fn a_missing_program_is_an_error() {
     let agent =
-        CommandAgent::new("karat-no-such-program", Path::new("/"), config(&json!({"keepAlive": true}))).unwrap();
+        CommandAgent::new("karat-no-such-program", Path::new("/"), config(&json!({"keepAlive": true})), &|_| None)
+            .unwrap();
     let error = ask(&agent, "hi").await.expect_err("no program");
     assert!(error.message.starts_with("cannot start karat-no-such-program: No such file"), "{}", error.message);
 }

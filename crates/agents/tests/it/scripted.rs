@@ -117,8 +117,8 @@ async fn delays_run_concurrently() {
 }
 
 #[rstest]
-#[case("", &["1:1 EOF while parsing a value"])]
-#[case("{\"replies\": {}", &["1:15 EOF while parsing an object"])]
+#[case("", &["1:1 the file is empty"])]
+#[case("{\"replies\": {}", &["1:14 the file ends in the middle of an object"])]
 #[case("[]", &["1:1 the file must be an object, found an array"])]
 #[case("{}", &["1:1 'replies' is missing"])]
 #[case("{\"replies\": []}", &["1:13 'replies' must be an object, found an array"])]

@@ -41,6 +41,20 @@ async fn reads_json_lines() {
     }
 }
 
+/// Some servers send JSON lines as `application/json`.
+#[tokio::test]
+async fn a_conversation_may_be_json_lines() {
+    let lines = "{\"type\": \"item\", \"content\": \"a\"}\n{\"type\": \"end\"}\n";
+    let server = ProductServer::start(move |_| Sent::text("application/json", lines)).await;
+    let plain = ask(&agent_at(&server.url, &json!({})), "hi").await.unwrap_err().message;
+    assert!(plain.starts_with("the reply is not valid JSON (trailing characters at line 2 column 1): "), "{plain}");
+    let lines = "{\"type\":\"begin\",\"metadata\":{}}\n{\"type\":\"item\",\"content\":\"a\",\"metadata\":{}}\n\
+        {\"type\":\"end\",\"metadata\":{}}\n";
+    let server = ProductServer::start(move |_| Sent::text("application/json", lines)).await;
+    let agent = agent_at(&server.url, &json!({"response": {"conversation": ""}}));
+    assert_eq!(ask(&agent, "hi").await.unwrap().response, "a");
+}
+
 #[tokio::test]
 async fn measures_the_time_of_the_first_text() {
     let server = ProductServer::start(|_| {

@@ -64,8 +64,8 @@ pub(crate) struct ForgeArgs {
     pub(crate) approve_all: bool,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// Run each draft against the agent before showing it
-    #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
+    /// Run each draft against the agent before showing it; --approve-all then writes only those that pass
+    #[arg(long, conflicts_with = "plan")]
     pub(crate) verify: bool,
     /// Continue even if the description does not say when to use the tool
     #[arg(long, short)]

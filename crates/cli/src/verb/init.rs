@@ -35,7 +35,8 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
             Step::Ask { question, default } => match answer_from_flags(question, args, &init) {
                 Some(answer) => init.apply(Command::Answer(answer))?,
                 None if interactive => {
-                    let answer = ask(question, default.as_deref(), &init)?;
+                    let columns = environment.stderr_columns.unwrap_or(80);
+                    let answer = ask(question, default.as_deref(), &init, columns)?;
                     if let Err(error) = init.apply(Command::Answer(answer)) {
                         printer.failure(&error.into());
                     }
@@ -133,7 +134,7 @@ fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
     failure
 }
 
-fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String, Failure> {
+fn ask(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Result<String, Failure> {
     let text = match question {
         Question::Agent => "Agent (a URL, openai:MODEL or command:PROGRAM):",
         Question::Registry => "Tools (a file, a folder or an MCP server; empty for none):",
@@ -142,7 +143,8 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
         Question::Message => "Message that should make the agent call it:",
         Question::OtherMessage => "Another one (empty to finish):",
     };
-    let help = init_help(question, default, init);
+    // The prompt encloses the help in brackets.
+    let help = init_help(question, default, init, columns.saturating_sub(2));
     let mut prompt = inquire::Text::new(text);
     if let Some(help) = &help {
         prompt = prompt.with_help_message(help);

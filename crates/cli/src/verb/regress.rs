@@ -55,9 +55,13 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
             let json = serde_json::to_string_pretty(&added.case.case);
             format!("{}\n", escape_json(&json.map_err(|error| Failure::errored(error.to_string()))?))
         }
-        Outcome::Exists { trace_ref } => {
-            printer.note("nothing was written; pass TOOL and --message to add another case");
-            format!("{id} in {path} already covers {}\n", printable(trace_ref))
+        Outcome::Exists { source } => {
+            printer.note(if args.from_run.is_some() {
+                "nothing was written; pass other assertions to add another case for the same message"
+            } else {
+                "nothing was written; pass TOOL and --message to add another case"
+            });
+            format!("{id} in {path} already covers {}\n", printable(source))
         }
     };
     printer.print_result(args.format, &added.into_report(), |_, _| text)?;

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use karat_core::event::Reporter;
+use karat_core::event::{ReportError, Reporter};
 use karat_core::exit::ExitStatus;
+use karat_core::port::DISK_FULL;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::{
-    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, not_stored_warnings,
-    rerun_command,
+    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, duration_text,
+    not_stored_warnings, rerun_command,
 };
 use karat_workflows::run_suites::{Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
@@ -73,8 +74,9 @@ async fn run_once(
     };
     surface.printer.set_progress_bar(None);
     let outcome = outcome?;
-    let status = finish(&outcome, surface.printer);
-    report_result_files(&outcome, status, context, surface.printer);
+    let status = finish(&outcome, context, surface.printer);
+    let elapsed = Some(outcome.totals.wall_clock_ms);
+    report_result_files(&outcome, elapsed, status, context, surface.printer);
     let failed_ids = failed_ids.into_ids();
     // A watched run is repeated anyway.
     if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
@@ -86,14 +88,21 @@ async fn run_once(
     Ok(report_recordings(&outcome, status, surface.printer))
 }
 
-/// Notes where the results are.
-pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
+/// Notes where the results are, and how long the run took.
+pub(crate) fn report_result_files(
+    outcome: &Outcome,
+    elapsed_ms: Option<u64>,
+    status: ExitStatus,
+    context: &Context<'_>,
+    printer: &Printer,
+) {
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = counted(outcome.totals.suites + rubrics, "result file");
     // A different status means that some results were not written.
     if status == outcome.totals.status() {
         let folder = context.settings.display_path(&context.settings.layout.output_dir);
-        printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
+        let elapsed = elapsed_ms.map(|elapsed| format!(" ({})", duration_text(elapsed))).unwrap_or_default();
+        printer.note(&format!("run {}: {files} in {folder}{elapsed}", outcome.run_id));
     }
 }
 
@@ -117,6 +126,7 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
         only_failed: args.only_failed.is_some(),
         failed_in: args.only_failed.clone().filter(|run| !run.is_empty()),
         shard: args.shard,
+        is_part: false,
     }
 }
 
@@ -168,18 +178,26 @@ fn console(format: RunFormat, printer: &Arc<Printer>, has_annotations: bool) -> 
 }
 
 /// A result that cannot be written ranks above a failed one.
-pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
+pub(crate) fn finish(outcome: &Outcome, context: &Context<'_>, printer: &Printer) -> ExitStatus {
     // A closed pipe is not an error: the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
+    let (full, other): (Vec<&ReportError>, Vec<&ReportError>) =
+        errors.partition(|error| error.source.kind() == io::ErrorKind::StorageFull);
     let mut status = outcome.totals.status();
     // A reporter that cannot write fails at every event.
     let messages: BTreeSet<String> =
-        errors.map(|error| printer.redactor.text(&error.to_string()).into_owned()).collect();
+        other.into_iter().map(|error| printer.redactor.text(&error.to_string()).into_owned()).collect();
     let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();
+    let targets: BTreeSet<&str> = full.into_iter().map(|error| error.target.as_str()).collect();
+    let full_store = outcome.store_error.as_ref().filter(|error| error.is_disk_full());
+    let full_store = full_store.map(|_| context.settings.display_store());
+    if let Some(message) = disk_full_message(&targets.into_iter().collect::<Vec<_>>(), full_store.as_deref()) {
+        failures.push(Failure::errored(message).hint("free some space and run the command again"));
+    }
     for warning in not_stored_warnings(&outcome.not_stored, printer.symbols.ellipsis) {
         printer.warn(&warning);
     }
-    if let Some(error) = &outcome.store_error {
+    if let Some(error) = outcome.store_error.as_ref().filter(|error| !error.is_disk_full()) {
         let failure = Failure::errored(format!("the run is incomplete in the store: {}", error.message));
         failures.push(failure);
     }
@@ -192,6 +210,18 @@ pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
     status
 }
 
+/// Says what a full disk left unwritten: one error for all files, since they have the same cause.
+fn disk_full_message(targets: &[&str], store: Option<&str>) -> Option<String> {
+    let files = match targets {
+        [] => None,
+        [file] => Some(format!("cannot write {file}")),
+        [file, rest @ ..] => Some(format!("cannot write {file} and {} more", rest.len())),
+    };
+    let store = store.map(|store| format!("the run is incomplete in the store {store}"));
+    let parts: Vec<String> = files.into_iter().chain(store).collect();
+    (!parts.is_empty()).then(|| format!("{DISK_FULL}: {}", parts.join("; ")))
+}
+
 /// Prints the outcome of recording; an answer that cannot be recorded is an error.
 fn report_recordings(outcome: &Outcome, status: ExitStatus, printer: &Printer) -> ExitStatus {
     let Some(recordings) = &outcome.recordings else { return status };
@@ -201,4 +231,24 @@ fn report_recordings(outcome: &Outcome, status: ExitStatus, printer: &Printer) -
     }
     printer.note(&recordings.summary);
     if recordings.failures.is_empty() || status == ExitStatus::Interrupted { status } else { ExitStatus::Errored }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_one_error() {
+        assert_eq!(disk_full_message(&[], None), None);
+        assert_eq!(
+            disk_full_message(&["a.json", "b.json", "c.json"], Some("karat.db")).as_deref(),
+            Some(
+                "no space left on device: cannot write a.json and 2 more; the run is incomplete in the store karat.db"
+            )
+        );
+        assert_eq!(
+            disk_full_message(&["a.json"], None).as_deref(),
+            Some("no space left on device: cannot write a.json")
+        );
+    }
 }

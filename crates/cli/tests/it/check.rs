@@ -108,3 +108,24 @@ fn detects_an_edited_regression_case() {
     assert_eq!(output.code, Some(1));
     assert!(output.stdout.contains("was edited after it was created"), "{}", output.stdout);
 }
+
+#[test]
+fn names_the_file_that_is_empty_cut_off_or_not_an_eval_file() {
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/empty.golden.json", "\n")
+        .file("evals/cut.golden.json", "[\n  {\"id\": \"gs-x-001\",\n   \"input\": {\"message\": \"hel")
+        .file("evals/products.csv", "name,price\nkettle,39.90\n");
+    let error = |file: &str| {
+        let output = project.run(["run", file]);
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        output.stderr
+    };
+    let empty = error("evals/empty.golden.json");
+    assert!(empty.contains("evals/empty.golden.json: the file is empty") && !empty.contains('│'), "{empty}");
+    let cut = error("evals/cut.golden.json");
+    assert!(cut.contains("the file ends in the middle of a string"), "{cut}");
+    assert!(cut.contains("[evals/cut.golden.json:3:28]") && cut.contains("{\"message\": \"hel\n"), "{cut}");
+    let table = error("evals/products.csv");
+    assert!(table.contains("not an eval file: expected JSON") && table.contains("name,price"), "{table}");
+}

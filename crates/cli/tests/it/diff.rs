@@ -1,5 +1,6 @@
 //! `karat diff`, and baselines.
 
+use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
 use crate::support::{case, newest_result, ok_case, project, script};
@@ -199,4 +200,97 @@ fn accepts_run_names_in_all_commands() {
         "{}",
         unknown.stderr
     );
+}
+
+/// Three cases that pass in the folder `baseline`.
+fn project_with_baseline() -> TempProject {
+    let project = project()
+        .file("agent.json", json!({"replies": {}, "otherwise": {"response": "ok"}}))
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
+        .file("evals/y.golden.json", json!([ok_case("gs-y-001", "c")]));
+    assert_eq!(project.run(["run", "--output-dir", "baseline"]).code, Some(0));
+    project
+}
+
+#[test]
+fn a_result_lists_failures_of_the_baseline_that_remain() {
+    let project = project()
+        .file("agent.json", script(&[("a", "no"), ("b", "ok")]))
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    project.write("agent.json", script(&[("a", "no"), ("b", "no")]));
+    let output = project.run(["run", "--baseline", "latest", "--report", "github=commands.txt"]);
+    assert_eq!(output.code, Some(1));
+    let result = newest_result(&project, "evals/results");
+    assert_eq!((&result["regressions"], &result["stillFailing"]), (&json!(["gs-x-002"]), &json!(["gs-x-001"])));
+    let commands = project.read("commands.txt");
+    let levels: Vec<&str> = commands.lines().map(|line| line.split_once(' ').unwrap().0).collect();
+    assert_eq!(levels, ["::error", "::warning", "::notice"], "{commands}");
+}
+
+#[test]
+fn missing_cases_of_the_baseline_are_reported() {
+    let project = project_with_baseline();
+    let gates = ["--gates", "{\"maxRegressions\": 0}"];
+    let run = |arguments: &[&str]| {
+        let output = project.run(["run", "--baseline", "baseline"].iter().chain(&gates).chain(arguments).copied());
+        // The gate is about regressions only.
+        assert_eq!(output.code, Some(0), "{}", output.both());
+        output
+    };
+    let missing = |arguments: &[&str]| -> Value {
+        let output = run(&[&["--format", "json"], arguments].concat());
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["totals"]["baselineMissing"].clone()
+    };
+    assert_eq!(missing(&[]), Value::Null);
+    assert!(!run(&[]).stdout.contains("of the baseline"));
+    assert_eq!(missing(&["--id", "gs-x-001"]), json!({"notRun": ["gs-x-002", "gs-y-001"], "removed": []}));
+    assert_eq!(missing(&["evals/x.golden.json"]), json!({"notRun": ["gs-y-001"], "removed": []}));
+
+    let skipped = json!({"id": "gs-x-002", "input": {"message": "b"}, "expect": {}, "skip": "later"});
+    project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), skipped]));
+    assert_eq!(missing(&[]), Value::Null);
+    project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    std::fs::remove_file(project.path().join("evals/y.golden.json")).unwrap();
+    assert_eq!(missing(&[]), json!({"notRun": [], "removed": ["gs-x-002", "gs-y-001"]}));
+    let output = run(&["--report", "markdown=summary.md"]);
+    let text = "2 cases of the baseline are no longer in the eval files: gs-x-002, gs-y-001";
+    assert!(output.stdout.contains(text), "{}", output.stdout);
+    assert!(project.read("summary.md").contains("2 cases of the baseline are no longer in the eval files"));
+    let result = newest_result(&project, "evals/results");
+    assert_eq!(result["baselineMissing"], json!({"notRun": [], "removed": ["gs-x-002"]}));
+}
+
+#[test]
+fn missing_cases_of_the_baseline_are_reported_for_merged_shards() {
+    let project = project_with_baseline();
+    project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    for shard in ["1/2", "2/2"] {
+        let shards = ["run", "--quiet", "--output-dir", "shards", "--shard", shard, "evals/x.golden.json"];
+        assert_eq!(project.run(shards).code, Some(0));
+    }
+    let merge = ["runs", "merge", "shards", "--baseline", "baseline", "--format", "json"];
+    let merged: Value = serde_json::from_str(&project.run(merge).stdout).unwrap();
+    assert_eq!(merged["totals"]["baselineMissing"], json!({"notRun": ["gs-y-001"], "removed": ["gs-x-002"]}));
+}
+
+#[test]
+fn compares_folders_of_results() {
+    let project = project_with_baseline();
+    project.write("agent.json", json!({"replies": {"b": {"response": "no"}}, "otherwise": {"response": "ok"}}));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    for arguments in
+        [&["diff", "baseline"][..], &["diff", "baseline", "latest"], &["diff", "baseline", "evals/results"]]
+    {
+        let output = project.run(arguments);
+        assert_eq!(output.code, Some(1), "{}", output.both());
+        assert!(output.stdout.contains("1 regression\n    gs-x-002"), "{}", output.stdout);
+        assert!(!output.stdout.contains("added") && !output.stdout.contains("removed"), "{}", output.stdout);
+    }
+    std::fs::create_dir(project.path().join("empty")).unwrap();
+    let output = project.run(["diff", "empty"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("the folder 'empty' contains no results"), "{}", output.stderr);
 }

@@ -54,6 +54,27 @@ fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
     blocks
 }
 
+/// A run that proves nothing must not make a job green.
+#[test]
+fn workflows_run_in_strict_mode() {
+    let folders = ["", "guides", "reference", "explanation"].map(|folder| docs().join(folder));
+    let mut runs = 0;
+    for entry in folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in blocks(&text, &["yaml", "yml"]).iter().flat_map(|block| block.lines()) {
+            if line.contains("karat run ") || line.ends_with("karat run") {
+                assert!(line.contains("--strict"), "{}: {line}", path.display());
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs >= 2, "{runs} runs in workflows");
+}
+
 /// A command on a page, with the output that the page shows.
 struct DocumentedCommand {
     command: String,

@@ -88,6 +88,8 @@ fn adds_a_version_only_when_the_code_changed() {
     ----- stdout -----
     ✓ eval_hello: version 1 is unchanged
     ----- stderr -----
+    warning: eval_hello: the note was not saved, since the code equals that of
+      version 1, which never changes
     ");
     project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "said.startswith('hello')"));
     let output = project.run(["eval", "add", "hello", "--note", "only at the beginning", "--format", "json"]);

@@ -163,7 +163,7 @@ fn shows_all_invalid_cases_and_runs_nothing() {
        ·                                     ──────────
        ╰────
       help: did you mean 'exception'?
-      × expected ident
+      × expected JSON
        ╭─[evals/functions/length.cases.jsonl:3:2]
      3 │ nonsense
        ·  ─

@@ -62,7 +62,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         'Monday' in response but found it
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results
+    run [RUN_ID]: 1 result file in results ([TIME])
     to rerun what did not pass:
       karat run --no-store --id gs-shop-002 --id gs-shop-003
     "#);
@@ -81,7 +81,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results
+    run [RUN_ID]: 1 result file in results ([TIME])
     "#);
 }
 
@@ -238,4 +238,34 @@ fn best_value_is_not_a_worse_agent() {
         .file("evals/shop.golden.json", json!(cases));
     let output = project.run(["run", "--no-store", "--matrix", "scripted:good.json,scripted:cheap.json"]);
     assert!(output.stdout.contains("best value: scripted:good.json, $0.0200 per passed case"), "{}", output.stdout);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_reported_once() {
+    let project = project()
+        .file("agent.json", script(&[("a", "ok")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    let reports = ["--report", "markdown=/dev/full", "--report", "junit=/dev/full"];
+    let output = project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(&reports).copied());
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    insta::assert_snapshot!(output.filtered_stderr(), @"
+    error: no space left on device: cannot write the JUnit report to /dev/full and 1 more
+    hint: free some space and run the command again
+    ");
+}
+
+#[test]
+fn the_cost_is_shown_although_an_answer_has_none() {
+    let answer = json!({"response": "ok", "usage": {"costUsd": 0.000_18}});
+    let project = project()
+        .file("agent.json", json!({"replies": {"a": answer, "b": {"error": "HTTP 500"}}}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    let run = |arguments: &[&str]| {
+        project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(arguments).copied()).stdout
+    };
+    let stdout = run(&[]);
+    assert!(stdout.contains(" total | at least $0.000180\n"), "{stdout}");
+    let stdout = run(&["--id", "gs-x-001"]);
+    assert!(stdout.contains(" total | $0.000180\n"), "{stdout}");
 }

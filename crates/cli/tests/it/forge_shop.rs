@@ -173,6 +173,75 @@ fn proof_values_come_from_the_agents_answer() {
     }
 }
 
+/// Returns an agent that answers each message with the result of `get_shipping_status`, in words or as it is.
+fn shipping_agent(is_raw: bool) -> Value {
+    let result = json!({"carrier": "PostNord", "eta_days": 2, "price": 39.9, "fee": 4.5});
+    let response = if is_raw {
+        result.to_string()
+    } else {
+        "It is with Postnord; shipping costs 39.90 EUR, plus 4,50.".to_owned()
+    };
+    let call = json!({"name": "get_shipping_status", "params": {}, "success": true, "result": result});
+    json!({"replies": {}, "otherwise": {"response": response, "toolCalls": [call]}})
+}
+
+/// The README's example of a regression: the agent returns the tool's result as it is.
+#[test]
+fn a_raw_answer_fails_the_leak_case() {
+    for verify in [&[][..], &["--verify"]] {
+        let project = shop_project().file("agent.json", shipping_agent(false));
+        let arguments = ["forge", "get_shipping_status", "--tier", "golden", "--approve-all"];
+        let agent = ["--agent-endpoint", "scripted:agent.json"];
+        let forged = project.run(arguments.into_iter().chain(verify.iter().copied()).chain(agent));
+        assert_eq!(forged.code, Some(0), "{}", forged.both());
+        let run = || project.run(["run", "--no-store"].into_iter().chain(agent));
+        let correct = run();
+        assert_eq!(correct.code, Some(0), "{}", correct.both());
+        project.write("agent.json", shipping_agent(true));
+        let raw = run();
+        assert_eq!(raw.code, Some(1), "{}", raw.both());
+        assert!(raw.stdout.contains("no JSON leak: get_shipping_status"), "{}", raw.both());
+        let cases = golden(&project, "get_shipping_status");
+        let leak = cases
+            .iter()
+            .find(|case| case["description"].as_str().unwrap().starts_with("no JSON leak"))
+            .expect("a case");
+        let forbidden = leak["expect"]["responseNotContains"].to_string();
+        assert_eq!(forbidden.contains("eta_days"), !verify.is_empty(), "{forbidden}");
+        assert_eq!(forbidden.contains(r#"\"carrier\":"#), !verify.is_empty(), "{forbidden}");
+        // Without values of an answer, the approved cases prove little, which is not hidden.
+        let checked = project.run(["check"]);
+        assert_eq!(checked.stdout.contains("few-proof-values"), verify.is_empty(), "{}", checked.both());
+    }
+}
+
+#[test]
+fn takes_values_as_the_answer_writes_them() {
+    let project = shop_project().file("agent.json", shipping_agent(false));
+    let arguments = ["forge", "get_shipping_status", "--tier", "golden", "--approve-all", "--verify"];
+    let output = project.run(arguments.into_iter().chain(["--agent-endpoint", "scripted:agent.json"]));
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(!output.stderr.contains("too few values"), "{}", output.stderr);
+    for case in golden(&project, "get_shipping_status") {
+        assert_eq!(case["expect"]["responseContains"], json!(["Postnord", "39.90"]), "{case}");
+    }
+}
+
+/// Without a person, a draft that the agent does not pass is not written.
+#[test]
+fn approve_all_with_verify_leaves_out_what_does_not_pass() {
+    let project = shop_project().file("agent.json", shipping_agent(true));
+    let arguments = ["forge", "get_shipping_status", "--tier", "golden", "--approve-all", "--verify"];
+    let run = |agent: &str| project.run(arguments.into_iter().chain(["--restart", "--agent-endpoint", agent]));
+    let unreachable = run("http://127.0.0.1:9/chat");
+    assert_eq!(unreachable.code, Some(3), "{}", unreachable.both());
+    assert!(unreachable.stdout.contains("no verdict: "), "{}", unreachable.both());
+    let raw = run("scripted:agent.json");
+    assert_eq!(raw.code, Some(1), "{}", raw.both());
+    assert!(raw.stdout.contains("the agent fails: responseNotContains"), "{}", raw.both());
+    assert!(!golden(&project, "get_shipping_status").is_empty(), "the others are written");
+}
+
 #[test]
 fn notes_that_calls_without_results_have_no_values() {
     let call = json!({"name": "get_shipping_status", "params": {}, "success": true});

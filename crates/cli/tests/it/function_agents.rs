@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
-use crate::support::{only_result, project};
+use crate::support::{newest_result, only_result, project};
 
 const AGENT: &str = r#"
 import os
@@ -38,6 +38,15 @@ fn project_with(agent: &str, messages: &[String]) -> TempProject {
         .file("karat.json", json!({"agentEndpoint": agent}))
         .file("agent.py", AGENT)
         .file("evals/x.golden.json", cases(messages))
+}
+
+/// Removes the padding before times, which depends on their width.
+fn normalise_padding(text: &str) -> String {
+    let line = |line: &str| match line.strip_suffix("[TIME]") {
+        Some(before) => format!("{} [TIME]\n", before.trim_end()),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 #[test]
@@ -74,7 +83,7 @@ fn hangs_and_exceptions_cost_one_case_each() {
     "errored" "the function raised LookupError: no such city (agent.py, line 11: raise LookupError(\"no such city\"))"
     "passed" null
     "#);
-    assert_eq!(output.code, Some(1), "{}", output.filtered());
+    assert_eq!(output.code, Some(3), "{}", output.filtered());
 }
 
 #[test]
@@ -83,8 +92,9 @@ fn a_function_that_cannot_be_loaded_is_down() {
     let project = project_with("python:agent:anwser", &messages);
     let output = project.run(["run"]);
     let error = "cannot load 'agent:anwser': 'agent' has no 'anwser'; did you mean 'answer'?";
-    assert!(output.stdout.contains(error), "{}", output.filtered());
+    assert_eq!(output.code, Some(3), "{}", output.filtered());
     let result = only_result(&project, "evals/results");
+    assert_eq!(result["cases"][0]["error"], error);
     assert_eq!(result["cases"][8]["error"], "not run: the agent cannot be reached");
 }
 
@@ -92,9 +102,34 @@ fn a_function_that_cannot_be_loaded_is_down() {
 fn calls_that_are_not_reported_are_skipped_and_strictly_errored() {
     let project = project_with("python:agent:text", &["a".to_owned(), "b".to_owned()]);
     let output = project.run(["run"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(normalise_padding(&output.filtered()), @"
+    exit: 0
+    ----- stdout -----
+    ═══ x — golden evals ══════════════════════════════════════════════
+      ✓ gs-x-000 [TIME]
+      ✓ gs-x-001 [TIME]
+    ───────────────────────────────────────────────────────────────────
+      2/2 passed | 0 failed | 2 skipped assertions | [TIME] total
+
+    ⚠ the agent does not report its tool calls, so assertions about calls were not
+      judged in 2 cases: set 'agent.response.toolCalls' or
+      'agent.response.conversation' to where its reply has them
+    ----- stderr -----
+    run [RUN_ID]: 1 result file in evals/results
+    ");
     let output = project.run(["run", "--strict"]);
-    insta::assert_snapshot!(output.filtered(), @"");
+    assert_eq!(output.code, Some(3), "{}", output.filtered());
+    assert_eq!(
+        output.stdout.matches("the agent does not report its tool calls, so").count(),
+        1,
+        "{}",
+        output.filtered()
+    );
+    let result = newest_result(&project, "evals/results");
+    let case = &result["cases"][0];
+    let error = "toolsCalled: the agent does not report its tool calls, and --strict skips no assertion about them";
+    assert_eq!((&case["outcome"], &case["error"]), (&json!("errored"), &json!(error)));
+    assert_eq!((&case["failures"], &case["details"]["callsUnreported"]), (&json!([]), &json!(true)));
 }
 
 #[test]

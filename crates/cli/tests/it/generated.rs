@@ -164,15 +164,37 @@ fn the_list_of_rules_is_current() {
     assert_fresh("docs/reference/rules.md", &page);
 }
 
+fn validate(schema: &str, file: &str) {
+    let read = |path: &str| serde_json::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap();
+    let (schema, value): (serde_json::Value, serde_json::Value) = (read(schema), read(file));
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new(), "{file}");
+}
+
+/// `karat check` accepts what `karat run examples/agents/NAME` reads.
+#[test]
+fn the_example_agents_are_configured_correctly() {
+    let project = project();
+    let mut count = 0;
+    for entry in std::fs::read_dir(root().join("examples/agents")).unwrap() {
+        let folder = entry.unwrap().path();
+        if !folder.join("karat.json").exists() {
+            continue;
+        }
+        count += 1;
+        validate("schemas/config.json", &folder.join("karat.json").to_string_lossy());
+        let check = project.run(["check".as_ref(), folder.as_os_str()]);
+        assert_eq!(check.stdout, "1 file, 4 cases: 0 invalid, 0 errors, 0 warnings\n", "{}", check.both());
+        assert_eq!((check.code, check.stderr.as_str()), (Some(0), ""), "{}", folder.display());
+    }
+    assert_eq!(count, 13);
+    validate("schemas/case.json", "examples/agents/shop.json");
+    validate("schemas/case.json", "examples/agents/oslo.json");
+}
+
 #[test]
 fn the_examples_match_their_schemas_and_pass() {
-    let validate = |schema: &str, file: &str| {
-        let read = |path: &str| serde_json::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap();
-        let (schema, value): (serde_json::Value, serde_json::Value) = (read(schema), read(file));
-        let errors: Vec<String> =
-            jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
-        assert_eq!(errors, Vec::<String>::new(), "{file}");
-    };
     validate("schemas/config.json", "examples/weather/karat.json");
     validate("schemas/script.json", "examples/weather/agent.json");
     validate("schemas/script.json", "examples/weather/agent-after-a-bad-change.json");

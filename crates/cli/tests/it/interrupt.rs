@@ -31,6 +31,7 @@ fn an_interrupted_run_writes_finished_cases() {
     let result = only_result(&project, "evals/results");
     assert_eq!(result["cases"][0]["id"], "gs-x-001");
     assert_eq!(result["summary"]["notRun"], 2);
+    assert_eq!(result["notRun"], json!(["gs-x-002", "gs-x-003"]));
 }
 
 /// Waits for the first line of a file.

@@ -3,6 +3,7 @@
 use karat_testkit::litellm::{KEY, Litellm};
 use karat_testkit::mcp::shell_server;
 use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
 use karat_testkit::tools::TestTool;
 use serde_json::{Value, json};
 
@@ -318,4 +319,38 @@ fn a_model_reads_only_files_in_the_allowed_folder() {
     assert_eq!(result["cases"][0]["passed"], true, "{result}");
     let error = result["cases"][1]["error"].as_str().unwrap();
     assert!(error.starts_with("noToolErrors: ") && error.contains("denied"), "{error}");
+}
+
+/// A crash says nothing about the model, an error that a tool answers with does.
+#[test]
+fn a_case_without_a_tool_result_is_errored() {
+    let calling = |tool: &str| json!({"turns": [{"calls": [{"name": tool}]}, {"text": "Done."}]});
+    let server = ScriptedServer::start(json!({"a": calling("die"), "b": calling("refuse"), "c": calling("hello")}));
+    let expect = json!({"noToolErrors": true});
+    let project = project()
+        .file(
+            "karat.json",
+            json!({
+                "agentEndpoint": "openai:test-model", "toolExecution": "mcp", "allowTools": ["*"],
+                "mcpServers": {"shell": {"command": shell_server("")}},
+            }),
+        )
+        .file(
+            "evals/x.golden.json",
+            json!([
+                case("gs-x-001", "a", expect.clone()),
+                case("gs-x-002", "b", expect.clone()),
+                case("gs-x-003", "c", expect)
+            ]),
+        )
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.base_url()))
+        .env("OPENAI_API_KEY", "sk-1");
+    let output = project.run(["run", "--no-store"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let result = only_result(&project, "evals/results");
+    let outcomes: Vec<&Value> =
+        result["cases"].as_array().expect("cases").iter().map(|case| &case["outcome"]).collect();
+    assert_eq!(outcomes, ["errored", "failed", "passed"], "{}", output.both());
+    let error = "the MCP server 'shell' exited during the call (exit status: 7); output: last words";
+    assert_eq!(result["cases"][0]["error"], error);
 }

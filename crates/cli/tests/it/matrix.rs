@@ -44,6 +44,7 @@ fn shows_agents_side_by_side() {
       cost per pass         $0.0200         $0.00150*
       latency p50            [TIME]             [TIME]*
       latency p95            [TIME]             [TIME]*
+      * the best value of its row
       best value: scripted:a.json, $0.0200 per passed case at a pass rate of 100%; a
         cheaper agent passes less often
 
@@ -52,7 +53,7 @@ fn shows_agents_side_by_side() {
 
     4 suites: 5/6 passed | 1 failed | 0 skipped assertions
     ----- stderr -----
-    run [RUN_ID]: 4 result files in results
+    run [RUN_ID]: 4 result files in results ([TIME])
     to rerun what did not pass:
       karat run --matrix scripted:a.json,scripted:b.json --id gs-x-002
     ");
@@ -69,6 +70,7 @@ fn shows_agents_side_by_side() {
       cost per pass         $0.0200         $0.00150*
       latency p50            [TIME]             [TIME]*
       latency p95            [TIME]             [TIME]*
+      * the best value of its row
       best value: scripted:a.json, $0.0200 per passed case at a pass rate of 100%; a
         cheaper agent passes less often
 

@@ -384,6 +384,33 @@ fn adds_a_failed_case_of_a_run() {
 }
 
 #[test]
+fn adds_a_failed_case_only_once() {
+    let project = project_with_failed_run();
+    let add = |flags: &[&str]| {
+        let source = ["regress", "add", "--from-run", "latest", "--case", "gs-get-weather-001", "--bug-ref", "#42"];
+        project.run(source.into_iter().chain(flags.iter().copied()))
+    };
+    let first = add(&[]);
+    assert!(first.stdout.contains("added rg-get-weather-001"), "{}", first.both());
+    let before = project.read(FILE);
+    for flags in [&[][..], &["--file", FILE], &["--dry-run"]] {
+        let again = add(flags);
+        assert_eq!(again.code, Some(0), "{}", again.both());
+        let covered = "rg-get-weather-001 in evals/get-weather.regression.json already covers gs-get-weather-001";
+        assert!(again.stdout.contains(covered), "{}", again.both());
+        assert!(again.stderr.contains("nothing was written"), "{}", again.both());
+    }
+    assert_eq!(project.read(FILE), before);
+    let other = add(&["--response-contains", "drizzle"]);
+    assert!(other.stdout.contains("added rg-get-weather-002"), "{}", other.both());
+    // Running the new cases fails too, and the case of the regression file covers itself.
+    project.run(["run", FILE, "--agent-endpoint", "scripted:agent.json"]);
+    let own =
+        project.run(["regress", "add", "--from-run", "latest", "--case", "rg-get-weather-001", "--bug-ref", "#42"]);
+    assert!(own.stdout.contains("already covers rg-get-weather-001"), "{}", own.both());
+}
+
+#[test]
 fn rejects_cases_that_do_not_show_a_bug() {
     let _settings = mask_times_and_hashes();
     let project = project_with_failed_run();

@@ -61,7 +61,7 @@ fn marks_flaky_cases() {
         expected 'ok' in response but not found
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in evals/results
+    run [RUN_ID]: 1 result file in evals/results ([TIME])
     to rerun what did not pass:
       karat run --trials 5 --agent-endpoint http://127.0.0.1:[PORT]/chat --id gs-x-001
     ");
@@ -145,7 +145,7 @@ fn gates_decide_the_exit_code() {
       ✓ maxCostUsd    $0.1, at most $0.1
       ✓ p95LatencyMs  [TIME], at most [TIME]
     ----- stderr -----
-    run [RUN_ID]: 1 result file in evals/results
+    run [RUN_ID]: 1 result file in evals/results ([TIME])
     to rerun what did not pass: karat run --report 'markdown=held.md' --id gs-x-001
     ");
     let page = project.read("held.md");

@@ -104,3 +104,28 @@ fn watches_the_configuration_and_the_files_it_references() {
     running.interrupt();
     assert_eq!(running.wait().expect("karat exits").code, Some(130));
 }
+
+#[test]
+fn a_change_outside_the_selection_is_not_an_error() {
+    let mut tagged = ok_case("gs-x-001", "m");
+    tagged["tags"] = json!(["smoke"]);
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json"}))
+        .file("a.json", script(&[("m", "ok")]))
+        .file("evals/x.golden.json", json!([tagged]))
+        .file("evals/y.golden.json", json!([ok_case("gs-y-001", "m")]));
+    let running = project.command(["run", "--watch", "--no-store", "--tag", "smoke", "--id", "gs-x-001"]).start();
+    wait_for(&running, "1/1 passed", 1);
+    project.write("evals/y.golden.json", json!([ok_case("gs-y-002", "m")]));
+    let started = Instant::now();
+    while !running.stderr_so_far().contains("no selected case changed") {
+        assert!(started.elapsed() < Duration::from_secs(20), "{}", running.stderr_so_far());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!running.stderr_so_far().contains("error:"), "{}", running.stderr_so_far());
+    tagged["description"] = json!("again");
+    project.write("evals/x.golden.json", json!([tagged]));
+    wait_for(&running, "1/1 passed", 2);
+    running.interrupt();
+    assert_eq!(running.wait().expect("karat exits").code, Some(130));
+}

@@ -48,6 +48,18 @@ pub struct InvalidEvalFile {
     pub findings: Vec<Finding>,
 }
 
+impl InvalidEvalFile {
+    /// Says that a file that is not JSON by its name and contents is not an eval file.
+    fn named(mut self, file_name: &str) -> Self {
+        if let [finding] = self.findings.as_mut_slice()
+            && !file_name.to_ascii_lowercase().ends_with(".json")
+        {
+            "not an eval file: expected JSON".clone_into(&mut finding.message);
+        }
+        self
+    }
+}
+
 fn count_problems(count: usize) -> String {
     match count {
         1 => "1 problem".to_owned(),
@@ -96,7 +108,7 @@ impl RubricFile {
 impl SuiteFile {
     /// Parses an eval file or a rubric file, depending on its tier.
     pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let contents = Contents::parse(bytes)?;
+        let contents = Contents::parse(bytes).map_err(|error| error.named(origin.file_name))?;
         if contents.named_tier(origin) == Some(Tier::Rubric) {
             return RubricFile::from_contents(&contents, bytes, origin).map(Self::Rubric);
         }

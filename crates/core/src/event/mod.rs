@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::case::Tier;
 use crate::gate::GateResult;
-use crate::result::{CaseDetails, CaseResult, SuiteResult};
+use crate::result::{CaseDetails, CaseResult, MissingCases, SuiteResult};
 use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
@@ -100,6 +100,9 @@ pub struct RunTotals {
     pub calls_unreported: usize,
     pub regressions: usize,
     pub new_passes: usize,
+    /// Cases of the baseline without a result; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_missing: Option<MissingCases>,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
     /// Agents that could not be reached, so that their remaining cases were not run.
@@ -135,6 +138,13 @@ impl RunTotals {
         self.not_run > 0 || self.trials.as_ref().is_some_and(|trials| trials.not_run > 0)
     }
 
+    /// Adds cases of the baseline without a result.
+    pub fn add_missing(&mut self, missing: &MissingCases) {
+        if !missing.is_empty() {
+            self.baseline_missing.get_or_insert_default().add(missing);
+        }
+    }
+
     pub fn add(&mut self, result: &SuiteResult) {
         let summary = &result.summary;
         self.suites += 1;
@@ -150,6 +160,9 @@ impl RunTotals {
         self.calls_unreported += result.cases.iter().filter(has_unjudged_calls).count();
         self.regressions += result.regressions.len();
         self.new_passes += result.new_passes.len();
+        if let Some(missing) = &result.baseline_missing {
+            self.add_missing(missing);
+        }
         if let Some(trials) = &summary.trials {
             self.trials.get_or_insert_default().add(trials);
         }

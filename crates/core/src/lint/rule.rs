@@ -104,7 +104,7 @@ rules! {
         "A drafted case with several tools sets `toolsCalledMatch` or `toolOrder`."
         r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
     FewProofValues "few-proof-values" Warning Warning
-        "A golden case has two or more `responseContains` values to prove the call, unless it was approved as a draft without them."
+        "A golden case has two or more `responseContains` values to prove the call, unless it was approved as a draft with another assertion on the content."
         r#"{"responseContains": ["18"]}"#
     ProofEchoesPrompt "proof-echoes-prompt" Warning Warning
         "At least one `responseContains` value is not part of the message."

@@ -30,7 +30,7 @@ impl Linter<'_, '_> {
 
     fn proof_values(&mut self) {
         let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
-        let is_required = self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_approved();
+        let is_required = self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
         if is_required && values.len() < MIN_PROOF_VALUES {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \
@@ -47,7 +47,23 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Whether a person approved the case as a draft. The findings were displayed at that time.
+    /// Whether a person approved the case as a draft, with something that an answer must contain. The findings were
+    /// displayed at that time.
+    fn is_accepted(&self) -> bool {
+        self.is_approved() && self.expects_content()
+    }
+
+    /// Whether only some answers can pass, by what they contain.
+    fn expects_content(&self) -> bool {
+        let expect = &self.case.expect;
+        expect.response_contains.as_ref().is_some_and(|values| !values.is_empty())
+            || expect.response_contains_any.as_ref().is_some_and(|groups| !groups.is_empty())
+            || expect.response_matches.as_ref().is_some_and(|patterns| !patterns.is_empty())
+            || expect.response_json_schema.is_some()
+            || expect.numbers_grounded == Some(true)
+            || expect.evals.as_ref().is_some_and(|evals| !evals.is_empty())
+    }
+
     fn is_approved(&self) -> bool {
         let approvals = self.file.metadata.iter().flat_map(|metadata| metadata.approvals.iter().flatten());
         approvals.flat_map(|approval| &approval.cases).any(|id| id == self.case.written_id())

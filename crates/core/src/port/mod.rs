@@ -17,7 +17,7 @@ use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
 use karat_json::hash::long_hash;
 
-pub use self::store::{RunStore, StoreError, StoreFuture, TraceStore};
+pub use self::store::{DISK_FULL, RunStore, StoreError, StoreFuture, TraceStore};
 pub use self::telemetry::{Observation, ObservationError, Telemetry, TraceContext};
 
 /// A future that can move between threads.
@@ -202,9 +202,18 @@ impl std::error::Error for AgentError {}
 
 /// Runs an agent's real tools.
 pub trait ToolRunner: Send + Sync {
-    /// Calls a tool. A failure is part of the outcome.
-    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome>;
+    /// Calls a tool. An error that the tool reports is part of the outcome.
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolUnavailable>>;
 }
+
+/// The reason why a tool gave no result, such as a crash of its server. It says nothing about the agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolUnavailable(pub String);
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]

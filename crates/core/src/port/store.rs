@@ -7,6 +7,9 @@ use jiff::Timestamp;
 use super::BoxFuture;
 use crate::stored::{NewTrace, PutOutcome, StoredCase, StoredRun, StoredTrace, TraceFilter, TraceListItem};
 
+/// The end of the message of a store without space.
+pub const DISK_FULL: &str = "no space left on device";
+
 /// Why a store operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -14,6 +17,13 @@ pub struct StoreError {
     /// A lower-case fragment without the database's password.
     pub message: String,
     pub hint: Option<String>,
+}
+
+impl StoreError {
+    /// Whether there is no space for the data.
+    pub fn is_disk_full(&self) -> bool {
+        self.message.ends_with(DISK_FULL)
+    }
 }
 
 /// The return type of store methods.

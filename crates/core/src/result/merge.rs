@@ -49,6 +49,10 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
         merged.skipped.extend(result.skipped);
         merged.regressions.extend(result.regressions);
         merged.new_passes.extend(result.new_passes);
+        merged.still_failing.extend(result.still_failing);
+        if let Some(missing) = result.baseline_missing {
+            merged.baseline_missing.get_or_insert_default().add(&missing);
+        }
         merged.timestamp = merged.timestamp.min(result.timestamp);
         merged.wall_clock_ms = merged.wall_clock_ms.max(result.wall_clock_ms);
     }
@@ -58,6 +62,7 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
     merged.skipped.sort_by_key(|case| position(&case.id));
     merged.regressions.sort_by_key(|id| position(id));
     merged.new_passes.sort_by_key(|id| position(id));
+    merged.still_failing.sort_by_key(|id| position(id));
     let ran = merged.cases.iter().map(|case| case.id.as_str());
     let present: HashSet<&str> = ran.chain(merged.skipped.iter().map(|case| case.id.as_str())).collect();
     if let Some(missing) = shared.cases.iter().find(|id| !present.contains(id.as_str())) {

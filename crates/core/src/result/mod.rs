@@ -1,6 +1,8 @@
 //! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
+mod incomplete;
 mod merge;
+mod missing;
 mod saved;
 mod trials;
 mod warnings;
@@ -16,7 +18,9 @@ use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
+pub use self::incomplete::Incomplete;
 pub use self::merge::{MergeError, merge_shards};
+pub use self::missing::MissingCases;
 pub use self::saved::{
     AssertionReport, RawCase, RunList, RunSummary, SavedCase, SavedResult, SavedRun, SavedSuite, SavedTrial,
 };
@@ -45,6 +49,9 @@ pub struct SuiteResult {
     pub stale: bool,
     /// Other warnings about this run.
     pub warnings: Vec<String>,
+    /// The number of suites of the run, each with a result file; present if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suites: Option<usize>,
     /// Present if this is the result of one shard of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardPart>,
@@ -54,6 +61,9 @@ pub struct SuiteResult {
     /// Selected cases that were not run because of their `skip`, in file order.
     #[serde(default)]
     pub skipped: Vec<SkippedCase>,
+    /// Ids of selected cases without a result because of an interruption or `--fail-fast`, in file order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<String>,
     pub summary: Summary,
     /// From the start of the first case to the end of the last.
     pub wall_clock_ms: u64,
@@ -62,6 +72,12 @@ pub struct SuiteResult {
     pub regressions: Vec<String>,
     /// Ids that failed in the baseline and pass now.
     pub new_passes: Vec<String>,
+    /// Ids that failed in the baseline and fail now, without regressions; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_failing: Vec<String>,
+    /// Cases of the baseline without a result; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_missing: Option<MissingCases>,
 }
 
 /// A case that was not run because of its `skip`.
@@ -298,6 +314,22 @@ pub struct EarlierResult<C = EarlierCase> {
     pub cases: Vec<C>,
     #[serde(default, deserialize_with = "deserialize_or_default")]
     pub skipped: Vec<SkippedCase>,
+    /// Ids of selected cases without a result; earlier builds have only their number, in the summary.
+    #[serde(default, deserialize_with = "deserialize_or_default")]
+    pub not_run: Vec<String>,
+    /// The number of suites of the run, if there are several.
+    #[serde(default, deserialize_with = "deserialize_or_default")]
+    pub suites: Option<usize>,
+    #[serde(default, deserialize_with = "deserialize_or_default")]
+    pub summary: EarlierSummary,
+}
+
+/// The part of an earlier result's summary that karat reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EarlierSummary {
+    /// Selected cases without a result.
+    pub not_run: usize,
 }
 
 /// Deserialises a value, or returns the default: other runners may use the key for something else.

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{EarlierResult, SkippedCase};
-use crate::assertion::{AssertionOutcome, AssertionVerdict, NearMiss};
+use super::{EarlierResult, Incomplete, SkippedCase};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
 use crate::trace::ToolCall;
@@ -49,6 +49,9 @@ pub struct RunSummary {
     pub regressions: Option<usize>,
     /// Result files of this run that cannot be read; their cases are not counted.
     pub unreadable: usize,
+    /// What the run lacks; absent if it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
 }
 
 impl RunSummary {
@@ -81,6 +84,9 @@ pub struct SavedRun {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
+    /// What the run lacks; absent if it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
     pub suites: Vec<SavedSuite>,
     /// Result files of rubrics, which are not shown.
     pub rubric_files: Vec<String>,
@@ -101,6 +107,9 @@ pub struct SavedSuite {
     pub cases: Vec<SavedCase>,
     /// Cases that were not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
+    /// Ids of selected cases without a result because of an interruption or `--fail-fast`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<String>,
 }
 
 /// The result of one case.
@@ -133,6 +142,9 @@ pub struct SavedTrial {
     /// Whether the agent does not report its tool calls.
     #[serde(skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
+    /// Why the agent stopped, if known; `maxTurns` if a model still called tools in its last turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
     /// Time from sending the message to the first text of the answer, if the reply was a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
@@ -151,8 +163,11 @@ pub struct SavedTrial {
 pub struct AssertionReport {
     /// The key in `expect`.
     pub assertion: String,
-    /// Null if the assertion was not judged, because an earlier one failed.
+    /// Null if the assertion was not judged: an earlier one failed, or it does not apply.
     pub verdict: Option<AssertionOutcome>,
+    /// Whether the assertion was not judged because it does not apply to the answer.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub does_not_apply: bool,
     /// The expected and the actual value of each failed check.
     pub messages: Vec<String>,
 }
@@ -209,6 +224,7 @@ struct RawDetails {
     response: Option<String>,
     tool_calls: Vec<ToolCall>,
     calls_unreported: bool,
+    stop_reason: Option<String>,
     first_token_ms: Option<f64>,
     assertions: Vec<AssertionVerdict>,
     skipped_tokens: Vec<String>,
@@ -259,21 +275,27 @@ impl RawTrial {
         let mut assertions: Vec<AssertionReport> = Vec::new();
         for AssertionVerdict { assertion, verdict } in details.assertions {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
-            assertions.push(AssertionReport { assertion, verdict, messages: Vec::new() });
+            assertions.push(AssertionReport { assertion, verdict, does_not_apply: false, messages: Vec::new() });
         }
         for RawFailure { assertion, message } in failures {
             if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion) {
                 line.messages.push(message);
             } else {
                 let verdict = Some(AssertionOutcome::Failed);
-                assertions.push(AssertionReport { assertion, verdict, messages: vec![message] });
+                assertions.push(AssertionReport { assertion, verdict, does_not_apply: false, messages: vec![message] });
             }
         }
         // Without a verdict, there was no answer to judge.
         if !assertions.is_empty() {
+            let end = end_of_judging(&assertions);
             for key in keys {
                 if assertions.iter().all(|line| line.assertion != *key) {
-                    assertions.push(AssertionReport { assertion: key.clone(), verdict: None, messages: Vec::new() });
+                    assertions.push(AssertionReport {
+                        assertion: key.clone(),
+                        verdict: None,
+                        does_not_apply: end.is_none_or(|end| position(key).is_some_and(|key| key < end)),
+                        messages: Vec::new(),
+                    });
                 }
             }
         }
@@ -286,6 +308,7 @@ impl RawTrial {
             response: details.response,
             tool_calls: details.tool_calls,
             calls_unreported: details.calls_unreported,
+            stop_reason: details.stop_reason,
             first_token_ms: details.first_token_ms,
             assertions,
             skipped_tokens: details.skipped_tokens,
@@ -295,8 +318,23 @@ impl RawTrial {
     }
 }
 
+/// Returns the position of an assertion in the order of judging.
+fn position(assertion: &str) -> Option<usize> {
+    Field::ALL.iter().position(|field| field.name() == assertion)
+}
+
+/// Returns the position after which no assertion was judged, because one had failed; `None` if all were judged.
+fn end_of_judging(assertions: &[AssertionReport]) -> Option<usize> {
+    let is_failed =
+        |line: &&AssertionReport| matches!(line.verdict, Some(AssertionOutcome::Failed | AssertionOutcome::Errored));
+    // A mistake in the case is found before the first assertion.
+    let last = assertions.iter().max_by_key(|line| position(&line.assertion));
+    last.filter(is_failed).map(|line| position(&line.assertion).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
@@ -335,6 +373,29 @@ mod tests {
             ]
         );
         assert_eq!(trial.assertions[1].messages, ["responseContains: expected 'ok'"]);
+    }
+
+    #[rstest]
+    #[case::all_passed(&[("toolsCalled", "passed"), ("maxTokens", "passed")], true)]
+    #[case::only_earlier_ones(&[("toolsCalled", "passed")], true)]
+    #[case::an_earlier_one_failed(&[("toolsCalled", "failed")], false)]
+    #[case::an_earlier_one_errored(&[("toolsCalled", "errored")], false)]
+    #[case::a_later_one_failed(&[("toolsCalled", "passed"), ("maxTokens", "failed")], true)]
+    #[case::all_failures(&[("toolsCalled", "failed"), ("maxTokens", "passed")], true)]
+    fn an_assertion_without_a_verdict_failed_earlier_or_does_not_apply(
+        #[case] judged: &[(&str, &str)],
+        #[case] does_not_apply: bool,
+    ) {
+        let assertions: Vec<Value> =
+            judged.iter().map(|(name, verdict)| json!({"assertion": name, "verdict": verdict})).collect();
+        let result = read(&json!([{"id": "a", "passed": true, "details": {"assertions": assertions}}]));
+        let keys = ["noToolErrors".to_owned()];
+        let case = result.cases[0].clone().into_saved(false, Some(("m".to_owned(), &keys)));
+        let line = case.trials[0].assertions.last().expect("a line");
+        assert_eq!(
+            (line.assertion.as_str(), line.verdict, line.does_not_apply),
+            ("noToolErrors", None, does_not_apply)
+        );
     }
 
     #[test]

@@ -42,7 +42,7 @@ const CASE: &str = "\
 - input.message: what a person would really write: natural, specific, complete, with everything that the tools need \
 to be called. No tool names, no field names, no placeholders such as <city>. Vary length, tone and subject.
 - expect: what must be true of the answer. Tools only by names of the document, letter for letter.
-  - noToolErrors: true wherever a tool is called. responseNonEmpty: true. maxLatencyMs: 30000.
+  - noToolErrors: true wherever a tool is called. responseNonEmpty: true. No limits of time or cost unless asked for.
   - responseContains: texts that must all be in the answer, with exactly these capitals; short ones, since the agent \
 chooses its own words. They prove that the tool ran: values that cannot be known without it. Write a listed token in place \
 of its value. A text that is part of the message proves nothing. Never write a value that changes (dates, times, \
@@ -57,7 +57,7 @@ Where tool.asksFirst is true, a message that expects the call says by itself tha
 be done now.";
 
 const EXAMPLE: &str = r#"A golden case of quite another agent, for the form only:
-{"id": "gs-get-order-001", "description": "trigger phrase: where an order is", "input": {"message": "Where is my order 1042?"}, "expect": {"toolsCalled": ["get_order"], "toolParams": [{"tool": "get_order", "paramName": "orderId", "assertion": "equals", "value": "1042"}], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:orders[3].carrier}}", "{{seed:orders[3].depot}}"], "responseContainsAny": [["on its way", "in transit", "shipped"]], "responseNotContains": ["I don't know", "unable to", "trackingRef"], "maxLatencyMs": 30000}}"#;
+{"id": "gs-get-order-001", "description": "trigger phrase: where an order is", "input": {"message": "Where is my order 1042?"}, "expect": {"toolsCalled": ["get_order"], "toolParams": [{"tool": "get_order", "paramName": "orderId", "assertion": "equals", "value": "1042"}], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:orders[3].carrier}}", "{{seed:orders[3].depot}}"], "responseContainsAny": [["on its way", "in transit", "shipped"]], "responseNotContains": ["I don't know", "unable to", "trackingRef"]}}"#;
 
 const GOLDEN: &str = "\
 These are golden cases: does the agent choose the right tool for a plain request?
@@ -116,8 +116,9 @@ pub(super) fn task(purpose: &Purpose) -> &'static str {
         }
         Purpose::Plain => "An ordinary message that means the tool under test.",
         Purpose::NoLeak => {
-            "An ordinary request whose answer could leak raw data. responseNotContains lists what must not show: raw \
-             field names as the tool would return them (such as \"fetchedAt\"), \"\\\"tool\\\":\", \"undefined\"."
+            "An ordinary request whose answer could leak raw data. responseNotContains lists what must not show: the \
+             start of a JSON object (\"{\\\"\"), \"undefined\", and names of fields that this tool returns, as far as the \
+             document says so."
         }
         Purpose::Disambiguation { .. } => {
             "At first sight the message could be meant for the tool in tools, but what it says makes the tool under \

@@ -7,21 +7,22 @@ use std::sync::LazyLock;
 
 use karat_core::case::Case;
 use karat_core::port::BoxFuture;
+use karat_json::text::shorten;
 use karat_tools::similarity::words;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{DraftError, Drafter, Request};
 use crate::brief::is_write;
+use crate::identifier::RAW_DATA;
 use crate::{Brief, Draft, EdgeKind, Origin, Purpose, Slot, check_draft};
 
-/// Raw data that no answer should contain.
-const RAW_DATA: [&str; 4] = ["fetchedAt", "\"tool\":", "undefined", "[object Object]"];
 const NON_ANSWER: &str = "I don't know";
 /// The user's consent, for a tool that needs confirmation.
 const CONSENT: &str = "Yes, I am sure: please do it now, without asking me again.";
 const PLAIN_WORDS: &str = "Please answer in plain words.";
-const MAX_LATENCY_MS: u32 = 30_000;
+/// Maximum length of a message in a description, in characters.
+const MAX_DESCRIBED_CHARS: usize = 60;
 /// Words in descriptions of tools that may be called for general knowledge.
 const GENERAL_KNOWLEDGE_WORDS: [&str; 8] =
     ["answer", "browse", "internet", "knowledge", "question", "search", "web", "wikipedia"];
@@ -94,7 +95,7 @@ fn ordered(mut case: Map<String, Value>) -> Value {
 fn case(brief: &Brief, purpose: &Purpose, others: &[Case]) -> Option<Map<String, Value>> {
     let tool = &brief.tool.name;
     match purpose {
-        Purpose::Trigger(phrase) => Some(golden(brief, phrase, &format!("trigger phrase: {tool}"), &[])),
+        Purpose::Trigger(phrase) => Some(golden(brief, phrase, &described("trigger phrase", phrase), &[])),
         Purpose::Disambiguation { other, reasons, phrase } => {
             let reason = reasons.first().map_or_else(String::new, |reason| format!(" ({reason})"));
             Some(golden(brief, phrase.as_ref()?, &format!("disambiguation: {tool}, not {other}{reason}"), &[]))
@@ -120,7 +121,6 @@ fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -
         "noToolErrors": true,
         "responseNonEmpty": true,
         "responseNotContains": forbidden,
-        "maxLatencyMs": MAX_LATENCY_MS,
     });
     members(description, &message, &expect)
 }
@@ -135,8 +135,8 @@ fn confirmation(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
     let writes = brief.registry.tools().iter().filter(|tool| is_write(tool) && tool.name != brief.tool.name);
     let forbidden: Vec<&str> =
         [brief.tool.name.as_str()].into_iter().chain(writes.map(|tool| tool.name.as_str())).collect();
-    let expect = json!({"toolsNotCalled": forbidden, "responseNonEmpty": true, "maxLatencyMs": MAX_LATENCY_MS});
-    Some(members(&format!("asks first: {} waits for consent", brief.tool.name), phrase.trim(), &expect))
+    let expect = json!({"toolsNotCalled": forbidden, "responseNonEmpty": true});
+    Some(members(&described("asks first", phrase), phrase.trim(), &expect))
 }
 
 fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Value>> {
@@ -161,10 +161,15 @@ fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Va
     if !edge.forbidden.is_empty() {
         expect["responseNotContains"] = json!(edge.forbidden);
     }
-    expect["maxLatencyMs"] = json!(MAX_LATENCY_MS);
-    let mut case = members(&format!("edge: {}", kind.name()), &edge.message, &expect);
+    let mut case = members(&described(kind.short_name(), &edge.message), &edge.message, &expect);
     case.insert("difficulty".to_owned(), json!("edge"));
     Some(case)
+}
+
+/// Returns a description that tells the case from others of its kind by its message.
+fn described(kind: &str, message: &str) -> String {
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{kind}: {}", shorten(&message, MAX_DESCRIBED_CHARS))
 }
 
 fn members(description: &str, message: &str, expect: &Value) -> Map<String, Value> {

@@ -1,6 +1,7 @@
 //! Drafts cases from real messages of users and what the agent did.
 
 mod case_builder;
+mod leak;
 mod observed;
 mod personal_data;
 mod pool;
@@ -21,6 +22,7 @@ use karat_core::port::BoxFuture;
 use karat_core::trace::Usage;
 use karat_tools::similarity::words;
 
+pub use self::leak::leak_markers;
 pub use self::personal_data::find_personal_data;
 pub use self::proof::proof_values;
 pub use self::turns::{TraceTurn, trace_turns};

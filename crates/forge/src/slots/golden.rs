@@ -88,7 +88,9 @@ impl ExistingCases {
             message.strip_prefix(phrase.as_str()).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
         });
         let is_new = prefix.is_some_and(|phrase| self.triggers.insert(phrase));
-        let is_named = |name: &str| forbidden.iter().any(|tool| tool == name) || case.description.contains(name);
+        // A description may quote the message, which may contain a word that is also the name of a tool.
+        let is_described = |name: &str| case.description.contains(name) && !case.input.message.contains(name);
+        let is_named = |name: &str| forbidden.iter().any(|tool| tool == name) || is_described(name);
         if let Some(near) = brief.neighbours().find(|overlap| is_named(&overlap.tool)) {
             self.neighbours.insert(near.tool.clone());
         } else if !is_new {

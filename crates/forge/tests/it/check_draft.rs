@@ -252,7 +252,7 @@ fn checks_cases_by_purpose(#[case] purpose: Purpose, #[case] changes: Value, #[c
 #[case::a_default_is_fixed(json!({"paramName": "since", "assertion": "equals", "value": "2020-01-01"}), "")]
 #[case::volatile(
     json!({"paramName": "since", "assertion": "oneOf", "value": ["2020-01-02"]}),
-    "'2020-01-02' is a date, which may change: use a token or a shorter text"
+    "'2020-01-02' is a date, which may change: use a token or a shorter string"
 )]
 #[case::another_tool(
     json!({"tool": "find_city", "paramName": "city", "assertion": "exists"}),

@@ -6,6 +6,7 @@ use karat_core::case::Case;
 use karat_core::lint::Rule;
 use karat_forge::{Brief, Draft, Drafter, Overlap, Plan, Purpose, Request, Slot, TemplateDrafter};
 use karat_forge::{golden_slots, labeled_slots};
+use rstest::rstest;
 
 use crate::registries::{brief, write_brief};
 
@@ -28,6 +29,52 @@ fn golden_cases_are_trigger_phrases_and_a_leak_check() {
     brief.triggers.push("What's the forecast-free weather right now in Oslo?".to_owned());
     brief.overlaps[0] = Overlap { tool: "get_forecast".to_owned(), reasons: vec!["both are about weather".to_owned()] };
     insta::assert_snapshot!(rendered(&drafts(&brief, &golden_slots(&brief))));
+}
+
+/// Returns the texts that the draft against leaks forbids.
+fn forbidden_by_the_leak_check() -> Vec<String> {
+    let brief = brief(3, 0);
+    let is_leak_check = |draft: &&Draft| draft.slot.purpose == Purpose::NoLeak;
+    let drafts = drafts(&brief, &golden_slots(&brief));
+    let case = drafts.iter().find(is_leak_check).and_then(Draft::parse_case).expect("a draft against leaks");
+    case.expect.response_not_contains.expect("forbidden texts")
+}
+
+#[rstest]
+#[case::compact(r#"{"status":"processing","total":59.0}"#)]
+#[case::spaced(r#"{"status": "processing", "carrier": null}"#)]
+#[case::pretty("{\n  \"status\": \"processing\"\n}")]
+#[case::list(r#"[{"id": 1}, {"id": 2}]"#)]
+#[case::names(r#"["Oslo", "Rome"]"#)]
+#[case::in_a_sentence(r#"Here is your order: {"status": "processing"}"#)]
+#[case::python("{'status': 'processing', 'carrier': None}")]
+#[case::javascript("The order is [object Object].")]
+#[case::missing("The total is undefined EUR.")]
+fn the_leak_check_fails_for_raw_data(#[case] answer: &str) {
+    assert!(forbidden_by_the_leak_check().iter().any(|text| answer.contains(text.as_str())), "{answer}");
+}
+
+#[rstest]
+#[case("Order 1042 is being processed and will ship tomorrow.")]
+#[case("It costs 39.90 EUR: the \"Red Kettle\", in stock (12 left).")]
+#[case("- Oslo: 3 °C\n- Rome: 18 °C [source: station 7]")]
+#[case("The status is 'processing'; no carrier yet.")]
+#[case("I fetched it at 10:00: \"sunny\" {almost}.")]
+fn the_leak_check_passes_for_plain_words(#[case] answer: &str) {
+    let found = forbidden_by_the_leak_check().into_iter().find(|text| answer.contains(text.as_str()));
+    assert_eq!(found, None, "{answer}");
+}
+
+/// In a list of results, cases are told apart by their descriptions.
+#[test]
+fn descriptions_differ_and_limits_are_not_set() {
+    for brief in [brief(3, 1), write_brief(3)] {
+        let slots = [golden_slots(&brief), labeled_slots(&brief, &Plan::new(&brief))].concat();
+        let cases: Vec<Case> = drafts(&brief, &slots).iter().filter_map(Draft::parse_case).collect();
+        let descriptions: BTreeSet<&str> = cases.iter().map(|case| case.description.as_str()).collect();
+        assert_eq!(descriptions.len(), cases.len(), "{descriptions:?}");
+        assert!(cases.iter().all(|case| case.expect.max_latency_ms.is_none()));
+    }
 }
 
 #[test]

@@ -131,6 +131,28 @@ async fn kills_descendants_that_left_the_group() {
     drop((stdin, stdout));
 }
 
+/// A daemon: in its own session, and its parent has exited.
+#[tokio::test]
+async fn kills_daemons() {
+    let pids = Pids::new();
+    let daemon = |name: &str| format!("(setsid bash -c '{}' >/dev/null 2>&1 &)", pids.hanging(name));
+    let finished = run(&format!("{}; sleep 0.2; echo done", daemon("exited"))).await.expect("ends");
+    assert_eq!(text(&finished.stdout), "done\n");
+    let child = pids.of("exited").await;
+    wait_until("killed after the exit", || !is_running(&child)).await;
+    let (process, stdin, stdout) = shell(&format!("{}; sleep 1000", daemon("dropped"))).start().expect("starts");
+    let child = pids.of("dropped").await;
+    let (other, other_stdin, other_stdout) =
+        shell(&format!("{}; sleep 1000", daemon("other"))).start().expect("starts");
+    let of_other = pids.of("other").await;
+    drop(process);
+    wait_until("killed on drop", || !is_running(&child)).await;
+    assert!(is_running(&of_other), "another process still runs");
+    drop(other);
+    wait_until("killed on drop", || !is_running(&of_other)).await;
+    drop((stdin, stdout, other_stdin, other_stdout));
+}
+
 #[tokio::test]
 async fn kills_remaining_descendants_after_exit() {
     let pids = Pids::new();
@@ -188,7 +210,7 @@ async fn stderr_belongs_to_the_request_that_caused_it() {
     let mut process = answering("for i in $(seq 300); do echo \"$line $i\" >&2; done; echo done");
     for line in ["a", "b", "c", "d"] {
         process.ask(line, 100).await.expect("an answer");
-        let expected: String = (1..=300).map(|index| format!("{line} {index}\n")).collect();
+        let expected = (1..=300).map(|index| format!("{line} {index}\n")).collect::<Vec<_>>().concat();
         assert_eq!(process.take_stderr().await, expected);
     }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
 
-use karat_http::{Client, ClientError, ClientOptions, client, header_map, parse_url};
+use karat_http::{ClientError, ClientOptions, client, header_map, parse_url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+
+use super::http_client::LimitedClient;
 
 /// High enough that the run's own concurrency is the effective limit.
 const MAX_CONCURRENT_REQUESTS: usize = 1024;
@@ -15,7 +17,7 @@ const MAX_CONCURRENT_REQUESTS: usize = 1024;
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<Client>, String> {
+) -> Result<StreamableHttpClientTransport<LimitedClient>, String> {
     let fails = |error: ClientError| match error {
         ClientError::Header { name, reason } => format!("has an invalid header '{name}': {reason}"),
         other => format!("cannot be reached: {other}"),
@@ -25,7 +27,7 @@ pub(super) fn transport(
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(map.into_iter().filter_map(|(name, value)| Some((name?, value))).collect())
         .max_concurrent_requests(MAX_CONCURRENT_REQUESTS);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(LimitedClient(client), config))
 }
 
 /// Formats an error with its causes, without the URL, which may contain a key.

@@ -1,4 +1,4 @@
-//! Limits on the messages of a stdio server. The protocol library ignores messages that it cannot read, and the client
+//! Limits on the messages of a server. The protocol library ignores messages that it cannot read, and the client
 //! would wait for an answer that has arrived.
 
 use std::io;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Maximum size of a message with its line break. The protocol library has the same limit.
-const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// Maximum size of a message with its line break. The protocol library has the same limit for stdio.
+pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Maximum nesting of a message. The JSON parser has the same limit.
 const MAX_MESSAGE_DEPTH: usize = 127;

@@ -2,6 +2,7 @@
 
 mod config;
 mod http;
+mod http_client;
 mod message_limit;
 mod outcome;
 mod server;

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use karat_core::port::ToolOutcome;
+use karat_core::port::{ToolOutcome, ToolUnavailable};
 use karat_core::registry::{Tool, ToolLocation};
 use karat_process::{Command, Process};
 use rmcp::RoleClient;
@@ -107,16 +107,15 @@ impl McpServer {
         result.map_err(|problem| self.target.fails(problem))
     }
 
-    /// Calls a tool. Failures are outcomes too.
-    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>) -> ToolOutcome {
-        let connection = match self.connection().await {
-            Ok(connection) => connection,
-            Err(error) => return failure(error.to_string()),
-        };
+    /// Calls a tool. An error that the server answers with is an outcome; no answer is an error.
+    pub async fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Result<ToolOutcome, ToolUnavailable> {
+        let connection = self.connection().await.map_err(|error| ToolUnavailable(error.to_string()))?;
         match connection.call(tool, arguments).await {
-            Ok(result) => outcome(&result),
-            Err(ServiceError::McpError(error)) => failure(format!("{} (MCP error {})", error.message, error.code.0)),
-            Err(error) => failure(self.call_failure(&connection, &error).await),
+            Ok(result) => Ok(outcome(&result)),
+            Err(ServiceError::McpError(error)) => {
+                Ok(failure(format!("{} (MCP error {})", error.message, error.code.0)))
+            }
+            Err(error) => Err(ToolUnavailable(self.call_failure(&connection, &error).await)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use karat_core::port::{BoxFuture, ToolOutcome, ToolRunner};
+use karat_core::port::{BoxFuture, ToolOutcome, ToolRunner, ToolUnavailable};
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 use karat_json::nearest;
 use serde_json::{Map, Value};
@@ -87,14 +87,18 @@ fn duplicate_tool(tool: &str, other: &str) -> McpProblem {
 }
 
 impl ToolRunner for McpServers {
-    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome> {
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolUnavailable>> {
         Box::pin(async move {
             if let Some(index) = self.server_indexes.get(tool) {
                 return self.servers[*index].call(tool, arguments).await;
             }
             let suggestion =
                 nearest(tool, &self.registry.names()).map(|suggestion| format!(": did you mean '{suggestion}'?"));
-            failure(format!("no MCP server has the tool '{tool}'{}", suggestion.unwrap_or_default()))
+            Ok(failure(format!("no MCP server has the tool '{tool}'{}", suggestion.unwrap_or_default())))
         })
     }
 }

@@ -61,13 +61,10 @@ async fn reports_servers_that_do_not_speak_mcp() {
 #[tokio::test]
 async fn restarts_a_server_that_exits_during_a_call() {
     let server = McpServer::connect(shell("test", "echo noise on stdout"), TIMEOUT).await.unwrap();
-    let first = server.call("pid", &arguments(json!({}))).await;
-    let died = server.call("die", &arguments(json!({}))).await;
-    assert_eq!(
-        died.error.as_deref(),
-        Some("the MCP server 'test' exited during the call (exit status: 7); output: last words")
-    );
-    let second = server.call("pid", &arguments(json!({}))).await;
+    let first = server.call("pid", &arguments(json!({}))).await.unwrap();
+    let died = server.call("die", &arguments(json!({}))).await.expect_err("no result");
+    assert_eq!(died.to_string(), "the MCP server 'test' exited during the call (exit status: 7); output: last words");
+    let second = server.call("pid", &arguments(json!({}))).await.unwrap();
     assert_eq!(second.error, None);
     assert_ne!(second.result, first.result, "another process");
 }
@@ -78,13 +75,10 @@ async fn does_not_retry_a_failed_restart() {
     let starts = folder.path().join("starts");
     let before = format!("echo x >>'{0}'; [ $(wc -l <'{0}') = 1 ] || {{ echo spent >&2; exit 5; }}", starts.display());
     let server = McpServer::connect(shell("test", &before), TIMEOUT).await.unwrap();
-    server.call("die", &arguments(json!({}))).await;
+    server.call("die", &arguments(json!({}))).await.expect_err("no result");
     for _ in 0..3 {
-        let lost = server.call("hello", &arguments(json!({}))).await;
-        assert_eq!(
-            lost.error.as_deref(),
-            Some("the MCP server 'test' exited unexpectedly (exit status: 5); output: spent")
-        );
+        let lost = server.call("hello", &arguments(json!({}))).await.expect_err("no result");
+        assert_eq!(lost.to_string(), "the MCP server 'test' exited unexpectedly (exit status: 5); output: spent");
     }
     assert_eq!(
         std::fs::read_to_string(&starts).unwrap().lines().count(),
@@ -98,9 +92,9 @@ async fn describes_unsupported_content_and_errors() {
     let server = McpServer::connect(shell("test", ""), TIMEOUT).await.unwrap();
     let names: Vec<String> = server.tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["hello", "die", "odd", "refuse", "pid"], "over both pages");
-    let odd = server.call("odd", &arguments(json!({}))).await;
+    let odd = server.call("odd", &arguments(json!({}))).await.unwrap();
     assert_eq!(odd.result, "[unsupported content: {\"type\":\"hologram\",\"depth\":3}]");
-    let refused = server.call("refuse", &arguments(json!({}))).await;
+    let refused = server.call("refuse", &arguments(json!({}))).await.unwrap();
     assert_eq!(refused.error.as_deref(), Some("not like this (MCP error -32602)"));
     assert_eq!(refused.result, json!({"error": "not like this (MCP error -32602)"}));
 }
@@ -140,6 +134,6 @@ async fn rejects_a_tool_on_two_servers() {
         McpServers::connect(vec![shell("one", ""), shell("two", "")], TIMEOUT).await.err().expect("a duplicate tool");
     assert_eq!(error.to_string(), "the MCP server 'two' has a tool 'hello' that 'one' also has");
     let servers = McpServers::connect(vec![shell("one", "")], TIMEOUT).await.unwrap();
-    let unknown = servers.call("helo", &arguments(json!({}))).await;
+    let unknown = servers.call("helo", &arguments(json!({}))).await.unwrap();
     assert_eq!(unknown.error.as_deref(), Some("no MCP server has the tool 'helo': did you mean 'hello'?"));
 }

@@ -28,21 +28,21 @@ async fn lists_and_calls_tools_of_a_real_server() {
     let server = McpServer::connect(http("web", &background.url("/mcp")), TIMEOUT).await.unwrap();
     let tools = server.tools().await.unwrap();
     assert!(tools.iter().any(|tool| tool.name == "get-sum" && tool.version.get().is_some()), "{tools:?}");
-    let sum = server.call("get-sum", &arguments(json!({"a": 1, "b": 2}))).await;
+    let sum = server.call("get-sum", &arguments(json!({"a": 1, "b": 2}))).await.unwrap();
     assert_eq!(sum.result, "The sum of 1 and 2 is 3.");
-    let invalid = server.call("get-sum", &arguments(json!({}))).await;
+    let invalid = server.call("get-sum", &arguments(json!({}))).await.unwrap();
     assert!(invalid.error.is_some(), "{invalid:?}");
     let server = &server;
     join_all((0..50).map(|number| async move {
-        let outcome = server.call("echo", &arguments(json!({"message": number.to_string()}))).await;
+        let outcome = server.call("echo", &arguments(json!({"message": number.to_string()}))).await.unwrap();
         assert_eq!(outcome.result, format!("Echo: {number}"));
     }))
     .await;
     drop(background);
     let message = arguments(json!({"message": "x"}));
     let outcome = tokio::time::timeout(Duration::from_secs(30), server.call("echo", &message)).await;
-    let outcome = outcome.expect("a stopped server is detected");
-    assert!(outcome.error.as_ref().is_some_and(|error| error.contains("'web'")), "{outcome:?}");
+    let error = outcome.expect("a stopped server is detected").expect_err("no result").to_string();
+    assert!(error.contains("'web'"), "{error}");
 }
 
 fn connect_error(reply: &serde_json::Value) -> String {
@@ -70,6 +70,23 @@ fn reports_failed_handshakes() {
     assert!(error.contains("text/html"), "{error}");
     let error = connect_error(&json!({"raw": "x", "delayMs": 20_000}));
     assert_eq!(error, "the MCP server 'web' did not respond within 2000 ms");
+}
+
+#[test]
+fn limits_the_size_of_replies() {
+    let large = "x".repeat(17 << 20);
+    for (status, content_type) in [(200, "application/json"), (500, "application/json"), (404, "text/plain")] {
+        let reply = json!({"status": status, "raw": large, "headers": {"content-type": content_type}});
+        let error = connect_error(&reply);
+        assert!(error.contains("a message larger than 16 MB"), "{status}: {}", &error[..error.len().min(500)]);
+    }
+}
+
+#[test]
+fn quotes_the_start_of_an_unexpected_reply() {
+    let reply = json!({"status": 200, "raw": "y".repeat(1 << 20), "headers": {"content-type": "application/json"}});
+    let error = connect_error(&reply);
+    assert!(error.contains("the reply is not a JSON-RPC message") && error.len() < 1000, "{}", error.len());
 }
 
 #[tokio::test]

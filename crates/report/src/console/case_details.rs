@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
-use karat_core::trace::ToolCall;
+use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 
 use super::{Page, Verbosity};
 use crate::excerpt::{Excerpt, Row, excerpt};
@@ -16,6 +16,9 @@ const LABEL_WIDTH: usize = 9;
 const MAX_MESSAGE_ROWS: usize = 2;
 const MAX_ANSWER_ROWS: usize = 4;
 const MAX_CALL_ROWS: usize = 2;
+
+/// Says that a model's loop ended without an answer.
+pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still calling tools: see 'maxTurns'";
 
 /// Maximum number of calls, unless cases are shown in full.
 const MAX_CALLS: usize = 5;
@@ -50,6 +53,9 @@ impl Page {
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
             self.write_rows("", vec![Row { text, carets: String::new() }], out);
+        }
+        if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
         }
     }
 

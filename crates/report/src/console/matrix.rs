@@ -7,7 +7,7 @@ use std::ops::Range;
 use karat_core::result::{CaseResult, Outcome};
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
-use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
+use crate::matrix::{BEST_LEGEND, FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
 use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_truncated};
@@ -39,6 +39,9 @@ impl Page {
         }
         let line = best_value_line(&matrix, |agent| self.clean(agent));
         let lines = wrap(&line, self.settings.columns.saturating_sub(2).max(20));
+        if figures.iter().any(|row| row.best.contains(&true)) {
+            let _ = writeln!(out, "  {BEST_LEGEND}");
+        }
         let _ = writeln!(out, "  {}", lines.join("\n    "));
         let is_full = self.settings.verbosity == Verbosity::Full;
         table.reasons(&if is_full { results_by_agent(run) } else { Vec::new() }, out);
@@ -276,8 +279,12 @@ impl<'t> Table<'t> {
         let page = self.page;
         let Symbols { ellipsis, .. } = page.settings.symbols;
         let mut is_first = true;
+        // In full, every case is shown.
+        let groups = if results.is_empty() { ErrorGroups::new(&self.matrix.rows) } else { ErrorGroups::default() };
         for row in &self.matrix.rows {
-            let reasons = reasons_by_agents(row);
+            let mut reasons = reasons_by_agents(row);
+            // An error that another case had too was printed there.
+            reasons.retain(|reason| groups.is_first(row, reason));
             if reasons.is_empty() {
                 continue;
             }
@@ -289,6 +296,7 @@ impl<'t> Table<'t> {
             let lines = wrap_truncated(title.trim_end(), page.settings.columns.saturating_sub(2).max(20), ellipsis);
             let _ = writeln!(out, "  {}", lines.join("\n  "));
             for (cell, reason, agents) in reasons {
+                let others = groups.others(cell, reason, &agents);
                 let (mark, paint) = page.mark(cell);
                 let heads: Vec<&str> = agents.iter().map(|agent| self.heads[*agent].as_str()).collect();
                 let owner = if heads.len() == self.heads.len() { "all".to_owned() } else { heads.join(", ") };
@@ -299,6 +307,10 @@ impl<'t> Table<'t> {
                 let lines = wrap_truncated(&text, available, ellipsis);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
+                if others > 0 {
+                    let cases = if others == 1 { "1 more case".to_owned() } else { format!("{others} more cases") };
+                    let _ = writeln!(out, "{}and {cases} with the same error", " ".repeat(indent));
+                }
                 for (agent, head) in agents.iter().zip(&heads) {
                     let case = results.get(*agent).and_then(|cases| cases.get(&(row.path.as_str(), row.id.as_str())));
                     let Some(case) = case else { continue };
@@ -345,6 +357,40 @@ fn reasons_by_agents(row: &MatrixRow) -> Vec<(&MatrixCell, &str, Vec<usize>)> {
         }
     }
     reasons
+}
+
+/// The errors of a run: how many cases each has, and in which it occurs first. Only errors are grouped, since equal
+/// failures of different cases are different problems.
+#[derive(Default)]
+struct ErrorGroups<'m> {
+    groups: HashMap<(&'m str, Vec<usize>), (&'m str, &'m str, usize)>,
+}
+
+impl<'m> ErrorGroups<'m> {
+    fn new(rows: &'m [MatrixRow]) -> Self {
+        let mut groups = HashMap::new();
+        for row in rows {
+            for (cell, reason, agents) in reasons_by_agents(row) {
+                if cell.outcome == Outcome::Errored {
+                    let (.., count) = groups.entry((reason, agents)).or_insert((row.path.as_str(), row.id.as_str(), 0));
+                    *count += 1;
+                }
+            }
+        }
+        Self { groups }
+    }
+
+    /// Whether this is the first case with the error, or not an error.
+    fn is_first(&self, row: &MatrixRow, (cell, reason, agents): &(&MatrixCell, &str, Vec<usize>)) -> bool {
+        let group = self.groups.get(&(*reason, agents.clone())).filter(|_| cell.outcome == Outcome::Errored);
+        group.is_none_or(|(path, id, _)| (*path, *id) == (row.path.as_str(), row.id.as_str()))
+    }
+
+    /// Returns the number of further cases with the error.
+    fn others(&self, cell: &MatrixCell, reason: &str, agents: &[usize]) -> usize {
+        let group = self.groups.get(&(reason, agents.to_vec())).filter(|_| cell.outcome == Outcome::Errored);
+        group.map_or(0, |(.., count)| count - 1)
+    }
 }
 
 /// Groups columns into blocks that fit the width, with at least one column each.

@@ -8,7 +8,7 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use karat_json::text::shorten;
 
 use super::Page;
-use crate::record::{case_reasons, unreachable_text, unreported_calls_text};
+use crate::record::{baseline_missing_texts, case_reasons, unreachable_text, unreported_calls_text};
 use crate::terminal_text::{width, wrap};
 
 /// Maximum number of cases or groups of cases that are listed.
@@ -125,6 +125,14 @@ impl Page {
     pub(super) fn unreported_calls(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.warning.trim_end();
         if let Some(text) = unreported_calls_text(totals) {
+            self.run_note(mark, &self.settings.palette.warning(mark), &text, out);
+        }
+    }
+
+    /// Says which cases of the baseline have no result.
+    pub(super) fn baseline_missing(&self, totals: &RunTotals, out: &mut String) {
+        let mark = self.settings.symbols.warning.trim_end();
+        for text in baseline_missing_texts(totals) {
             self.run_note(mark, &self.settings.palette.warning(mark), &text, out);
         }
     }

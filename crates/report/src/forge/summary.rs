@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use karat_core::case::{Difficulty, Tier};
+use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
-use crate::matrix::dollars;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
@@ -19,8 +19,7 @@ pub fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> 
         let _ = writeln!(out, "{}", written_text(file));
     }
     if !report.overlaps_added.is_empty() {
-        let added = format!("{overlap_map}: {} overlaps {}", report.tool, report.overlaps_added.join(", "));
-        let _ = writeln!(out, "{}", printable(&added));
+        let _ = writeln!(out, "{}", overlaps_text(overlap_map, &report.tool, &report.overlaps_added));
     }
     if !report.left_out.is_empty() {
         let _ = writeln!(out, "left out: {}", counted(report.left_out.len(), "draft"));
@@ -33,6 +32,11 @@ pub fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> 
     }
     out.push_str(&open_text(report));
     out
+}
+
+/// Returns the line about overlaps that were added to the overlap map.
+pub fn overlaps_text(overlap_map: &str, tool: &str, added: &[String]) -> String {
+    printable(&format!("wrote {overlap_map}: {tool} overlaps {}", added.join(", "))).into_owned()
 }
 
 fn written_text(file: &WrittenFile) -> String {

@@ -1,7 +1,9 @@
 //! Plans, briefs, saved sessions and refusals.
 
+use karat_core::case::Tier;
 use karat_forge::session::Session;
-use karat_forge::{BriefDocument, Plan};
+use karat_forge::{BATCH_SIZE, BriefDocument, Plan};
+use karat_json::text::counted;
 use karat_tools::overlap::shell_quote;
 use karat_workflows::forge::Refusal;
 
@@ -21,6 +23,40 @@ pub fn brief_text(document: &BriefDocument, tool: &str) -> String {
 /// Renders the planned cases.
 pub fn plan_text(plan: &Plan) -> String {
     printable_lines(&plan.to_string())
+}
+
+/// Returns what to know before the planned labeled cases are drafted: how many stay open, and how to do fewer.
+pub fn plan_notes(session: &Session) -> Vec<String> {
+    let (now, open) = labeled_counts(session);
+    let mut notes = Vec::new();
+    if open > 0 {
+        notes.push(format!(
+            "{now} of these {} can be drafted now; {open} stay open, for --model, --drafts FILE or --drafter traces",
+            counted(now + open, "case"),
+        ));
+    }
+    if now > BATCH_SIZE {
+        notes.push(
+            "You need not do all of them: q after any batch keeps what you approved, and --resume continues."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// Returns the question before the planned labeled cases are drafted.
+pub fn plan_question(session: &Session) -> String {
+    let (now, _) = labeled_counts(session);
+    let batches = session.batches().iter().filter(|batch| batch.tier == Tier::Labeled).count();
+    let batches = if batches == 1 { "1 batch".to_owned() } else { format!("{batches} batches") };
+    format!("Next: {} in {batches}, for you to review. Proceed?", counted(now, "draft"))
+}
+
+/// Returns the numbers of labeled cases that are drafted in this session, and that stay open.
+fn labeled_counts(session: &Session) -> (usize, usize) {
+    let labeled = session.batches().iter().filter(|batch| batch.tier == Tier::Labeled);
+    let open = session.open_slots().iter().filter(|slot| slot.purpose.tier() == Tier::Labeled).count();
+    (labeled.map(|batch| batch.entries.len()).sum(), open)
 }
 
 /// Renders the saved sessions, one per line.

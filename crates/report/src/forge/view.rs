@@ -44,13 +44,6 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
 }
 
 fn evidence_views<'v>(evidence: &Evidence) -> Vec<FindingView<'v>> {
-    let (level, verdict) = match evidence {
-        Evidence::Passed => (Level::Good, "the agent passes"),
-        Evidence::Failed { .. } => (Level::Warning, "the agent fails"),
-        Evidence::Errored { .. } => (Level::Warning, "no verdict"),
-        Evidence::ProvesNothing { .. } => (Level::Warning, "proves nothing"),
-    };
-    let reasons = evidence.reasons().join("; ");
-    let message = if reasons.is_empty() { verdict.to_owned() } else { format!("{verdict}: {reasons}") };
-    vec![FindingView { level, pointer: "", message }]
+    let level = if *evidence == Evidence::Passed { Level::Good } else { Level::Warning };
+    vec![FindingView { level, pointer: "", message: evidence.summary() }]
 }

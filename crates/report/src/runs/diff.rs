@@ -17,7 +17,17 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
     let palette = settings.palette;
     let [before, now] = [&comparison.before_run_id, &comparison.now_run_id].map(|id| printable(id));
     let runs = format!("{before} {} {now}", settings.symbols.arrow);
-    let _ = writeln!(out, "{}\n", palette.dim(runs));
+    let _ = writeln!(out, "{}", palette.dim(runs));
+    let incomplete = [(before, &comparison.before_incomplete), (now, &comparison.now_incomplete)];
+    for (run_id, incomplete) in incomplete {
+        let Some(incomplete) = incomplete else { continue };
+        let indent = 1 + width(settings.symbols.warning);
+        let lines =
+            wrap(&format!("run {run_id} is incomplete: {incomplete}"), settings.columns.saturating_sub(indent).max(20));
+        let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
+        let _ = writeln!(out, "{} {lines}", palette.warning(settings.symbols.warning));
+    }
+    out.push('\n');
     let agents: BTreeSet<&String> = comparison.suites.iter().filter_map(SuiteDiff::agent).collect();
     for suite in &comparison.suites {
         let dash = settings.symbols.dash;
@@ -27,17 +37,20 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
         let _ = writeln!(out, "{}", palette.bold(title));
         let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
         let parts = [
-            (Change::Regression, if count(Change::Regression) == 1 { "regression" } else { "regressions" }),
-            (Change::NewPass, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
-            (Change::NoVerdict, "without a verdict"),
-            (Change::StillFails, "still failing"),
-            (Change::Flaky, "flaky"),
-            (Change::NotEnoughData, "without enough data"),
-            (Change::Added, "added"),
-            (Change::Removed, "removed"),
+            (Change::Regression, false, if count(Change::Regression) == 1 { "regression" } else { "regressions" }),
+            (Change::NewPass, false, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
+            (Change::NoVerdict, false, "without a verdict"),
+            (Change::StillFails, false, "still failing"),
+            (Change::Flaky, false, "flaky"),
+            (Change::NotEnoughData, false, "without enough data"),
+            (Change::Added, false, "added"),
+            (Change::Added, true, "not run before"),
+            (Change::Removed, true, "not run now"),
+            (Change::Removed, false, "removed"),
         ];
-        for (change, title) in parts {
-            let cases: Vec<&CaseDiff> = suite.cases.iter().filter(|case| case.change == change).collect();
+        for (change, not_run, title) in parts {
+            let is_listed = |case: &&CaseDiff| case.change == change && case.not_run == not_run;
+            let cases: Vec<&CaseDiff> = suite.cases.iter().filter(is_listed).collect();
             if !cases.is_empty() {
                 section(change, &format!("{} {title}", cases.len()), &cases, settings, &mut out);
             }

@@ -7,15 +7,26 @@ use crate::console::ConsoleSettings;
 use crate::table::Table;
 use crate::terminal_text::{printable, truncate_middle};
 
-const TITLES: [&str; 9] =
-    ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
+const TITLES: [&str; 11] = [
+    "run",
+    "started",
+    "passed",
+    "failed",
+    "errored",
+    "not run",
+    "skipped",
+    "regressions",
+    "rubrics",
+    "unreadable",
+    "missing files",
+];
 
 /// Minimum width of the agent column.
 const MIN_AGENT_WIDTH: usize = 12;
 
 /// Renders a list of runs. `ids` are the shortened ids, in list order.
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
-    let rows: Vec<[String; 9]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
+    let rows: Vec<[String; 11]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
     let table = Table::new(TITLES, 2, &rows);
     // The agent comes last, so that it takes the rest of the line.
     let available = settings.columns.saturating_sub(table.width()).max(MIN_AGENT_WIDTH);
@@ -28,19 +39,22 @@ pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) 
     out
 }
 
-fn row(run: &RunSummary, id: &str) -> [String; 9] {
+fn row(run: &RunSummary, id: &str) -> [String; 11] {
     let non_zero = |number: usize| if number == 0 { String::new() } else { number.to_string() };
     let has_verdicts = run.suites > 0;
+    let incomplete = run.incomplete.unwrap_or_default();
     [
         printable(id).into_owned(),
         format_start(&run.timestamp),
         if has_verdicts { format!("{}/{}", run.passed, run.cases) } else { String::new() },
         if has_verdicts { run.failed.to_string() } else { String::new() },
         non_zero(run.errored),
+        non_zero(incomplete.cases_not_run),
         non_zero(run.skipped),
         run.regressions.map(|count| count.to_string()).unwrap_or_default(),
         non_zero(run.rubric_suites),
         non_zero(run.unreadable),
+        non_zero(incomplete.missing_files),
     ]
 }
 

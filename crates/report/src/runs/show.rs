@@ -2,11 +2,12 @@
 
 use karat_core::assertion::{AssertionOutcome, NearMiss};
 use karat_core::result::{AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase};
-use karat_core::trace::ToolCall;
+use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
 use super::format_start;
 use crate::console::ConsoleSettings;
+use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
 use crate::traces::{Canvas, Length, json_text};
@@ -17,6 +18,11 @@ pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
     let title = format!("run {}", settings.palette.bold(printable(&run.run_id)));
     let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", format_start(&run.timestamp)) };
     page.canvas.line(&format!("{title}{when}"));
+    if let Some(incomplete) = &run.incomplete {
+        let symbol = settings.symbols.warning;
+        let before = format!("{} ", settings.palette.warning(symbol));
+        page.canvas.text(&format!("incomplete: {incomplete}"), &before, 1 + width(symbol), NO_LINE_LIMIT);
+    }
     for suite in &run.suites {
         page.suite(suite);
     }
@@ -52,6 +58,11 @@ impl Page {
         }
         for case in &suite.skipped {
             self.skipped(case);
+        }
+        if !suite.not_run.is_empty() {
+            self.canvas.line("");
+            self.title("not run");
+            self.canvas.text(&suite.not_run.join(", "), "    ", 4, NO_LINE_LIMIT);
         }
     }
 
@@ -106,6 +117,9 @@ impl Page {
         }
         for call in &trial.tool_calls {
             self.call(call);
+        }
+        if trial.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.note(MAX_TURNS_TEXT);
         }
         if trial.calls_unreported {
             self.note("the agent does not report its tool calls");
@@ -162,6 +176,7 @@ impl Page {
             Some(AssertionOutcome::Failed) => (symbols.failed, palette.failure(symbols.failed), ""),
             Some(AssertionOutcome::Errored) => (symbols.errored, palette.error(symbols.errored), ": no verdict"),
             Some(AssertionOutcome::Skipped) => (symbols.warning, palette.warning(symbols.warning), ": skipped"),
+            None if line.does_not_apply => (symbols.dash, palette.dim(symbols.dash), ": does not apply"),
             None => (symbols.dash, palette.dim(symbols.dash), ": not judged, since an earlier assertion failed"),
         };
         let before = format!("    {mark} ");
@@ -203,12 +218,14 @@ mod tests {
     use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
     use karat_core::case::Tier;
+    use karat_core::result::Incomplete;
 
     #[test]
     fn shows_a_case_in_full_and_escapes_it() {
         let line = |assertion: &str, verdict, message: &[&str]| AssertionReport {
             assertion: assertion.to_owned(),
             verdict,
+            does_not_apply: assertion == "noToolErrors",
             messages: message.iter().map(|text| (*text).to_owned()).collect(),
         };
         let call =
@@ -218,9 +235,11 @@ mod tests {
             duration_ms: 1250,
             error: Some("responseContains: expected 'ok' in response but not found".to_owned()),
             response: Some("no\u{1b}[2J\nreally".to_owned()),
+            stop_reason: Some("maxTurns".to_owned()),
             tool_calls: vec![serde_json::from_value(call).expect("a call")],
             assertions: vec![
                 line("toolsCalled", Some(AssertionOutcome::Passed), &[]),
+                line("noToolErrors", None, &[]),
                 line(
                     "responseContains",
                     Some(AssertionOutcome::Failed),
@@ -246,10 +265,12 @@ mod tests {
             eval_file_changed: false,
             cases: vec![case],
             skipped: Vec::new(),
+            not_run: vec!["gs-x-002".to_owned(), "gs-x-003".to_owned()],
         };
         let run = SavedRun {
             run_id: "r-1".to_owned(),
             timestamp: "2026-11-18T10:00:00Z".to_owned(),
+            incomplete: Some(Incomplete { cases_not_run: 2, missing_files: 0 }),
             suites: vec![suite],
             rubric_files: Vec::new(),
         };
@@ -261,6 +282,7 @@ mod tests {
         };
         insta::assert_snapshot!(saved_run_text(&run, settings), @r#"
         run r-1, 2026-11-18 10:00
+        ⚠ incomplete: 2 cases did not run
 
         ── x — golden evals ────────────────────────────────────────
         agent  scripted:a.json
@@ -275,12 +297,17 @@ mod tests {
             really
             → get_weather({"city": "Rome"})
               = {"celsius": 21}
+            (stopped after the last turn, still calling tools: see 'maxTurns')
           assertions
             ✓ toolsCalled
+            — noToolErrors: does not apply
             ✗ responseContains: expected 'ok' in response but not
               found
             — maxTokens: not judged, since an earlier assertion
               failed
+
+          not run
+            gs-x-002, gs-x-003
         "#);
     }
 }

@@ -1,5 +1,6 @@
 //! One trace: metadata, conversation, verdicts and feedback.
 
+use karat_core::cost::dollars;
 use karat_evals::traces::TraceDetails;
 use karat_evals::version::StoredExecution;
 
@@ -7,7 +8,6 @@ use super::block::{Canvas, Length};
 use super::{conversation, format_minute};
 use crate::console::ConsoleSettings;
 use crate::duration::duration_text;
-use crate::matrix::dollars;
 use crate::terminal_text::printable;
 use crate::tools::counted;
 

@@ -116,7 +116,36 @@ fn says_once_that_calls_are_not_reported() {
         suite
     };
     let events = events_of(&[suite("shop"), suite("news")]);
-    insta::assert_snapshot!(console(&events, Verbosity::Full), @"");
+    insta::assert_snapshot!(console(&events, Verbosity::Full), @"
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      ✓ gs-shop-000                                              250 ms
+          message  message of gs-shop-000
+          answer   Sunny.
+          calls    not reported
+      ✓ gs-shop-001                                              250 ms
+          message  message of gs-shop-001
+          answer   Sunny.
+          calls    not reported
+    ───────────────────────────────────────────────────────────────────
+      2/2 passed | 0 failed | 2 skipped assertions | 500 ms total
+
+    ═══ news — golden evals ═══════════════════════════════════════════
+      ✓ gs-news-000                                              250 ms
+          message  message of gs-news-000
+          answer   Sunny.
+          calls    not reported
+      ✓ gs-news-001                                              250 ms
+          message  message of gs-news-001
+          answer   Sunny.
+          calls    not reported
+    ───────────────────────────────────────────────────────────────────
+      2/2 passed | 0 failed | 2 skipped assertions | 500 ms total
+
+    ⚠ the agent does not report its tool calls, so assertions about calls were not
+      judged in 4 cases: set 'agent.response.toolCalls' or
+      'agent.response.conversation' to where its reply has them
+    2 suites: 4/4 passed | 0 failed | 4 skipped assertions
+    ");
     let markdown = karat_report::markdown::render(&fixture::record(&events));
     let note = "- ⚠️ the agent does not report its tool calls, so assertions about calls were not judged in 4 cases";
     assert_eq!(markdown.matches(note).count(), 1, "{markdown}");

@@ -28,6 +28,7 @@ pub(crate) struct Suite {
     /// Each with its index among the selected cases.
     pub(crate) cases: Vec<(usize, CaseResult)>,
     pub(crate) regressions: Vec<String>,
+    pub(crate) still_failing: Vec<String>,
     pub(crate) warnings: Vec<String>,
     pub(crate) baseline_run_id: Option<String>,
     pub(crate) skipped: Vec<SkippedCase>,
@@ -50,8 +51,8 @@ impl Suite {
             description_columns: 0,
         };
         let (cases, skipped) = (Vec::new(), Vec::new());
-        let (regressions, warnings) = (Vec::new(), Vec::new());
-        Self { header, cases, skipped, regressions, warnings, baseline_run_id: None }
+        let (regressions, still_failing, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { header, cases, skipped, regressions, still_failing, warnings, baseline_run_id: None }
     }
 
     fn result(&self) -> SuiteResult {
@@ -68,12 +69,16 @@ impl Suite {
             stale: self.header.staleness.iter().any(Staleness::is_stale),
             warnings: self.warnings.clone(),
             wall_clock_ms: summary.total_duration_ms,
+            suites: None,
             cases,
             skipped: self.skipped.clone(),
+            not_run: Vec::new(),
             summary,
             baseline_run_id: self.baseline_run_id.clone(),
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
+            still_failing: self.still_failing.clone(),
+            baseline_missing: None,
             shard: None,
         }
     }

@@ -92,6 +92,23 @@ fn a_failed_write_is_an_error() {
     assert!(error.to_string().starts_with("cannot write GitHub's step summary to /"), "{error}");
 }
 
+#[test]
+fn failures_that_the_baseline_has_too_are_warnings() {
+    let mut suite = Suite::new("a.json", "a", Tier::Golden, &[1, 2, 3]);
+    let failed = |id: &str| fixture::failed(id, "", &[("a", "b")]);
+    suite.cases = vec![(0, failed("known")), (1, failed("new")), (2, failed("worse"))];
+    suite.baseline_run_id = Some("run-6".to_owned());
+    suite.regressions = vec!["worse".to_owned()];
+    suite.still_failing = vec!["known".to_owned()];
+    let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
+    insta::assert_snapshot!(commands, @"
+    ::error file=a.json,line=3,title=worse::regression: a: b%0A%0Amessage: message of worse%0Aanswer: (empty)%0Acalls: none
+    ::error file=a.json,line=2,title=new::a: b%0A%0Amessage: message of new%0Aanswer: (empty)%0Acalls: none
+    ::warning file=a.json,line=1,title=known::fails in the baseline too: a: b%0A%0Amessage: message of known%0Aanswer: (empty)%0Acalls: none
+    ::notice title=karat::1 regression, 0/3 passed, 3 failed
+    ");
+}
+
 proptest! {
     #[test]
     fn no_text_becomes_a_command(text in fixture::any_text()) {

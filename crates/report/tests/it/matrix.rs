@@ -127,6 +127,7 @@ fn renders_one_table() {
       cost per pass              $0.00500        $0.000750*
       latency p50                  900 ms           400 ms*
       latency p95                   2.0 s           500 ms*
+      * the best value of its row
       best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
         a cheaper agent passes less often
 
@@ -163,6 +164,7 @@ fn renders_ascii_and_only_failures_when_quiet() {
       cost per pass              $0.00500        $0.000750*
       latency p50                  900 ms           400 ms*
       latency p95                   2.0 s           500 ms*
+      * the best value of its row
       best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
         a cheaper agent passes less often
 
@@ -213,6 +215,7 @@ fn shows_passed_trials() {
       cost per pass  $0.0100*  $0.0167   $0.0167         —
       latency p50     100 ms    100 ms    100 ms         —
       latency p95     100 ms    100 ms    100 ms         —
+      * the best value of its row
       best value: a:1, $0.0100 per passed case at a pass rate of 100%; known for 3
         of 4 agents
 
@@ -397,6 +400,8 @@ fn renders_markdown() {
     | latency p50 | 900 ms | **400 ms** \* |
     | latency p95 | 2.0 s | **500 ms** \* |
 
+    \* the best value of its row
+
     best value: <code>openai&#58;gpt-large</code>, &#36;0.00500 per passed case at a pass rate of 100%; a cheaper agent passes less often
 
     ### Cases
@@ -509,4 +514,17 @@ proptest! {
         }
         prop_assert!(!ascii || text.is_ascii(), "{text}");
     }
+}
+
+#[test]
+fn equal_errors_of_several_cases_are_printed_once() {
+    let path = "evals/get_weather.golden.json";
+    let error = |id: &str| errored(id, "", "HTTP 404");
+    let first = vec![error("gs-001"), error("gs-002"), case("gs-003", "", Outcome::Passed), error("gs-004")];
+    let second = vec![case("gs-001", "", Outcome::Passed), failed("gs-002", "", &[("a", "b")]), error("gs-003")];
+    let suites = [suite_of("a", path, Tier::Golden, first), suite_of("b", path, Tier::Golden, second)];
+    let text = rendered(&events_of(&suites), PLAIN);
+    assert_eq!(text.matches("a: HTTP 404\n      and 2 more cases with the same error\n").count(), 1, "{text}");
+    assert_eq!(text.matches("HTTP 404").count(), 2, "{text}");
+    assert!(text.contains("  gs-002\n    ✗ b: a: b\n"), "{text}");
 }

@@ -260,7 +260,7 @@ async fn results_do_not_depend_on_the_order_of_completion() {
         }
         let earlier = run_plan(plan(vec![suite("1", suites[1].file.cases.clone())]), FakeAgent::default()).await;
         let cases = earlier.suite().cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
-        suites[1].baseline = Some(Baseline { run_id: "run-0".to_owned(), cases });
+        suites[1].baseline = Some(Baseline { run_id: "run-0".to_owned(), cases, ..Baseline::default() });
         let redactor = Redactor::default();
         redactor.add("hunter22");
         let concurrency = 2 + usize::try_from(seed).unwrap() % 7;

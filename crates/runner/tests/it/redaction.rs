@@ -38,12 +38,11 @@ fn leak() -> Trace {
     Trace {
         response: format!("ok, your token is {SECRET}!"),
         tool_calls: vec![call],
-        usage: None,
         model: Some(format!("model-{SECRET}")),
         stop_reason: Some(format!("stopped at {SECRET}")),
         stderr: Some(format!("log {SECRET}")),
         warnings: vec![format!("note {SECRET}")],
-        latency_ms: 0.0,
+        ..Trace::default()
     }
 }
 

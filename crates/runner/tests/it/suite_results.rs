@@ -29,7 +29,7 @@ fn earlier_case(id: &str, outcome: Outcome) -> EarlierCase {
 
 /// A suite with a baseline.
 fn suite_with_baseline(cases: &[&str], earlier: Vec<EarlierCase>) -> SuitePlan {
-    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier });
+    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier, ..Baseline::default() });
     SuitePlan { baseline, ..suite("a", crate::support::cases(cases)) }
 }
 

@@ -11,7 +11,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::redact::Redactor;
-use karat_core::result::{CaseResult, SuiteResult};
+use karat_core::result::{CaseResult, MissingCases, SuiteResult};
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
@@ -227,6 +227,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         strictness: Strictness::default(),
         fail_fast: false,
         gates: None,
+        baseline_missing: MissingCases::default(),
         tokens: TokenSources::default(),
         registry: None,
         tokenizer: Tokenizer::default(),

@@ -119,7 +119,7 @@ fn earlier_case(id: &str, passed: usize, failed: usize) -> EarlierCase {
 #[tokio::test(start_paused = true)]
 async fn reports_regressions_with_few_trials() {
     let earlier = vec![earlier_case("shaky", 3, 0), earlier_case("broken", 3, 0), earlier_case("fixed", 0, 3)];
-    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier });
+    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier, ..Baseline::default() });
     let suite_plan = SuitePlan { baseline, ..suite("a", cases(&["shaky", "broken", "fixed"])) };
     let agent = FakeAgent::default().on_sample("shaky", 1, 1, Act::reply("no")).on("broken", 1, Act::reply("no"));
     let gates = Some(Gates { max_regressions: Some(0), ..Gates::default() });
@@ -136,7 +136,7 @@ async fn reports_regressions_with_few_trials() {
 #[tokio::test(start_paused = true)]
 async fn a_flaky_case_is_not_a_regression() {
     let earlier = vec![earlier_case("shaky", 5, 0), earlier_case("broken", 5, 0), earlier_case("fixed", 0, 5)];
-    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier });
+    let baseline = Some(Baseline { run_id: "run-0".to_owned(), cases: earlier, ..Baseline::default() });
     let suite_plan = SuitePlan { baseline, ..suite("a", cases(&["shaky", "broken", "fixed"])) };
     let agent = FakeAgent::default().on_sample("shaky", 3, 1, Act::reply("no")).on("broken", 1, Act::reply("no"));
     let run = run_plan(with_trials(plan(vec![suite_plan]), 5), agent).await;

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("{", "EOF while parsing an object")]
+    #[case("{", "the file ends in the middle of an object")]
     #[case("[]", "the file must be an object, found an array")]
     #[case("{}", "'lockVersion' is missing|'tools' is missing")]
     #[case(r#"{"lockVersion": 0, "tools": {}}"#, "'lockVersion' must be an integer of at least 1, found 0")]

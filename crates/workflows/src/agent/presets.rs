@@ -65,13 +65,12 @@ pub fn list() -> PresetList {
 
 /// Shows the preset of `KIND` or `KIND:URL`.
 pub fn show(name: &str) -> Result<PresetDetails, Error> {
-    let (preset, url) = match Preset::split(name) {
-        Some((preset, url)) => (preset, url.to_owned()),
-        None => {
-            let preset = Preset::named(name).ok_or_else(|| unknown(name))?;
-            let url = preset.example.clone();
-            (preset, url)
-        }
+    let (preset, url) = if let Some((preset, url)) = Preset::split(name) {
+        (preset, url.to_owned())
+    } else {
+        let preset = Preset::named(name).ok_or_else(|| unknown(name))?;
+        let url = preset.example.clone();
+        (preset, url)
     };
     let endpoint = preset.endpoint(&url, &json!({})).map_err(|error| Error::invalid(error.to_string()))?;
     let PresetEndpoint { url, agent, .. } = endpoint;

@@ -89,8 +89,10 @@ fn make_agent(
             }
         }
         Some(("command", command)) => {
-            let agent = CommandAgent::new(command, &settings.layout.root, settings.agent.config.clone())
+            let config = settings.agent.config.clone();
+            let agent = CommandAgent::new(command, &settings.layout.root, config, &lookup_variables(settings))
                 .map_err(|error| Error::invalid(error.to_string()))?;
+            agent.secrets().iter().for_each(|secret| settings.redactor.add(secret));
             let program = agent.program();
             if program.parent() == Some(Path::new(""))
                 && settings.layout.root.join(program).is_file()
@@ -123,10 +125,8 @@ fn http_agent(
     models: &Models,
     settings: &Settings,
 ) -> Result<Arc<dyn Agent>, Error> {
-    // Offline, no key is needed.
-    let offline = settings.recording.is_offline();
-    let lookup = |name: &str| settings.variables.get(name).or_else(|| offline.then(String::new));
-    let agent = HttpAgent::new(url, config, &lookup).map_err(|error| Error::invalid(error.to_string()))?;
+    let agent =
+        HttpAgent::new(url, config, &lookup_variables(settings)).map_err(|error| Error::invalid(error.to_string()))?;
     // Secrets of a URL may be encoded differently after parsing.
     settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.url()));
     agent.credentials().iter().chain(agent.secrets()).for_each(|secret| settings.redactor.add(secret));
@@ -140,6 +140,12 @@ fn http_agent(
     };
     let throttle = Arc::new(Throttle::new(settings.concurrency, None));
     Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)))
+}
+
+/// Returns the source of environment variables. Offline, no key is needed.
+fn lookup_variables(settings: &Settings) -> impl Fn(&str) -> Option<String> {
+    let offline = settings.recording.is_offline();
+    move |name| settings.variables.get(name).or_else(|| offline.then(String::new))
 }
 
 /// Creates the agent of `python:MODULE:FUNCTION` and `node:FILE#EXPORT`.

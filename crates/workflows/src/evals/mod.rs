@@ -71,10 +71,24 @@ async fn add_version(version: &NewVersion, store: &Store, notices: &dyn Notices)
                 warn_about_old_code(version, &before, notices);
                 return Ok((number, true));
             }
-            AddedVersion::Unchanged(number) => return Ok((number, false)),
+            AddedVersion::Unchanged(number) => {
+                warn_about_lost_note(version, number, &before, notices);
+                return Ok((number, false));
+            }
             // Another process added a version: retry after it.
             AddedVersion::Conflict(_) => {}
         }
+    }
+}
+
+/// Warns if the note is not saved: a stored version never changes, and the newest has this code already.
+fn warn_about_lost_note(version: &NewVersion, number: u64, before: &[EvalVersion], notices: &dyn Notices) {
+    let is_stored = || before.iter().any(|stored| stored.version == number && stored.note == version.note);
+    if version.note.is_some() && !is_stored() {
+        let name = &version.eval_id;
+        notices.warn(&format!(
+            "{name}: the note was not saved, since the code equals that of version {number}, which never changes"
+        ));
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::drafters::{ChosenDrafter, FileDrafts, choose_drafter};
 use super::inputs::ForgeInputs;
 use super::protocol::{Command, CommandOutcome, ConversationRequest, Event, Mode, Refusal, Step};
-use super::report::{Summary, WrittenFile};
+use super::report::Summary;
 use super::session_file::SessionFile;
 use super::verifier::{EvidenceMap, Verifier};
 use super::writing::WriteOutcome;
@@ -320,7 +320,7 @@ impl<'c> Conversation<'c> {
                 self.evidence_map.remove(&id);
                 return Ok(CommandOutcome::Changed { ids: vec![id] });
             }
-            Command::Write => return Ok(CommandOutcome::Wrote { files: self.write()? }),
+            Command::Write => return self.write(),
             Command::Next if can_decide => session.forward()?,
             Command::Back if can_decide => session.back()?,
             _ => return Err(Refusal::UnavailableCommand.into()),
@@ -400,8 +400,8 @@ impl<'c> Conversation<'c> {
     }
 
     /// Writes all approved cases. Saves the session after each file, so that no case is written twice.
-    fn write(&mut self) -> Result<Vec<WrittenFile>, Failed> {
-        let before = self.written.files.len();
+    fn write(&mut self) -> Result<CommandOutcome, Failed> {
+        let (files_before, overlaps_before) = (self.written.files.len(), self.written.overlaps.len());
         for tier in [Tier::Golden, Tier::Labeled] {
             let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
             if session.unwritten(tier).is_empty() {
@@ -413,7 +413,9 @@ impl<'c> Conversation<'c> {
             session.mark_written(tier);
             self.save()?;
         }
-        Ok(self.written.files[before..].to_vec())
+        let files = self.written.files[files_before..].to_vec();
+        let overlaps_added = self.written.overlaps[overlaps_before..].to_vec();
+        Ok(CommandOutcome::Wrote { files, overlaps_added })
     }
 
     fn save(&self) -> Result<(), Error> {
@@ -429,8 +431,9 @@ impl<'c> Conversation<'c> {
         if let Some(file) = &self.file {
             file.remove()?;
         }
-        let evidence_map = (self.mode == Mode::DryRun).then_some(&self.evidence_map);
-        Ok(Summary::of(&session, &self.inputs, self.drafter.as_ref(), self.written, evidence_map))
+        let lists_drafts = self.mode == Mode::DryRun;
+        let (drafter, evidence_map) = (self.drafter.as_ref(), &self.evidence_map);
+        Ok(Summary::of(&session, &self.inputs, drafter, self.written, evidence_map, lists_drafts))
     }
 
     /// Returns the session, once all questions are answered.

@@ -118,6 +118,8 @@ pub enum CommandOutcome {
     },
     Wrote {
         files: Vec<WrittenFile>,
+        /// The tools that were added to the overlap map as overlaps of the tool.
+        overlaps_added: Vec<String>,
     },
     /// The drafter failed; the drafts are unchanged.
     DraftingFailed(Error),

@@ -23,6 +23,8 @@ pub struct Summary {
     pub usage: Option<Usage>,
     /// Drafts that were left out and that a script cannot approve.
     pub refused: Vec<RefusedDraft>,
+    /// A draft was left out because there is no verdict of its run.
+    pub has_no_verdict: bool,
     /// The number of approved cases with findings.
     pub with_findings: usize,
     /// The number of approved cases with findings, by rule.
@@ -31,7 +33,7 @@ pub struct Summary {
     pub is_complete: bool,
 }
 
-/// A draft with errors or personal data.
+/// A draft with errors or personal data, or that did not pass.
 #[derive(Debug)]
 pub struct RefusedDraft {
     pub id: String,
@@ -141,13 +143,15 @@ impl ForgeReport {
         session: &Session,
         drafter: &dyn Drafter,
         written: WriteOutcome,
+        evidence_map: &EvidenceMap,
         coverage_findings: &[DraftFinding],
     ) -> Self {
+        let left_out = left_out(session).map(|entry| ReportedDraft::of(entry, evidence_map.get(&entry.slot.id)));
         Self {
             drafter: Some(drafter.name().to_owned()),
             model: drafter.model(),
             files: written.files,
-            left_out: left_out(session).map(|entry| ReportedDraft::of(entry, None)).collect(),
+            left_out: left_out.collect(),
             open: session.open_slots().iter().map(OpenSlot::new).collect(),
             overlaps_added: written.overlaps,
             coverage_findings: coverage_findings.iter().map(ReportedFinding::of).collect(),
@@ -171,19 +175,18 @@ impl ForgeReport {
 }
 
 impl Summary {
-    /// Summarizes a session. Lists all drafts if `evidence_map` is given.
+    /// Summarizes a session; `lists_drafts` if no files were written.
     pub(super) fn of(
         session: &Session,
         inputs: &ForgeInputs,
         drafter: &dyn Drafter,
         written: WriteOutcome,
-        evidence_map: Option<&EvidenceMap>,
+        evidence_map: &EvidenceMap,
+        lists_drafts: bool,
     ) -> Self {
-        let report = ForgeReport::of_session(session, drafter, written, &coverage_findings(inputs, session));
-        let report = match evidence_map {
-            Some(evidence_map) => report.with_drafts(session, evidence_map),
-            None => report,
-        };
+        let findings = coverage_findings(inputs, session);
+        let report = ForgeReport::of_session(session, drafter, written, evidence_map, &findings);
+        let report = if lists_drafts { report.with_drafts(session, evidence_map) } else { report };
         let mut findings: BTreeMap<&'static str, usize> = BTreeMap::new();
         let mut with_findings = 0;
         for draft in approved(session).filter(|draft| !draft.findings.is_empty()) {
@@ -198,7 +201,11 @@ impl Summary {
         Self {
             report,
             usage: drafter.usage(),
-            refused: left_out(session).filter_map(RefusedDraft::of).collect(),
+            refused: left_out(session)
+                .filter_map(|entry| RefusedDraft::of(entry, evidence_map.get(&entry.slot.id)))
+                .collect(),
+            has_no_verdict: left_out(session)
+                .any(|entry| matches!(evidence_map.get(&entry.slot.id), Some(Evidence::Errored { .. }))),
             with_findings,
             findings,
             is_complete: session.batches().is_empty() && session.open_slots().is_empty(),
@@ -208,14 +215,16 @@ impl Summary {
 
 impl RefusedDraft {
     /// Returns `None` for a draft that could have been approved but was dropped by a person.
-    fn of(entry: &Entry) -> Option<Self> {
-        if entry.draft.as_ref().is_some_and(Draft::can_be_approved) && !has_personal_data(entry) {
+    fn of(entry: &Entry, evidence: Option<&Evidence>) -> Option<Self> {
+        let run = evidence.filter(|evidence| **evidence != Evidence::Passed);
+        if entry.draft.as_ref().is_some_and(Draft::can_be_approved) && !has_personal_data(entry) && run.is_none() {
             return None;
         }
         let findings = entry.draft.iter().flat_map(|draft| &draft.findings);
         let is_reason =
             |finding: &&DraftFinding| finding.severity == Severity::Error || finding.rule == Rule::PersonalData;
-        let reasons = findings.filter(is_reason).map(|finding| finding.message.clone()).collect();
+        let reasons = findings.filter(is_reason).map(|finding| finding.message.clone());
+        let reasons = reasons.chain(run.map(Evidence::summary)).collect();
         Some(Self { id: entry.slot.id.clone(), reasons })
     }
 }

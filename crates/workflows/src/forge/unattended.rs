@@ -1,5 +1,6 @@
 //! Runs a conversation without a person, for scripts.
 
+use karat_forge::Evidence;
 use karat_forge::session::{CaseSelection, Entry, Session};
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +45,7 @@ impl Conversation<'_> {
                 Step::Draft => Command::Draft,
                 Step::Verify => Command::Verify,
                 Step::Write => Command::Write,
-                Step::Decide => match self.numbers_with_personal_data() {
+                Step::Decide => match self.numbers_to_leave_out() {
                     numbers if numbers.is_empty() => Command::Approve { selection: CaseSelection::All },
                     numbers => Command::Drop { numbers },
                 },
@@ -77,14 +78,18 @@ impl Conversation<'_> {
         }
     }
 
-    /// Returns the numbers of undecided drafts with personal data: writing them needs a person's approval.
-    fn numbers_with_personal_data(&self) -> Vec<usize> {
+    /// Returns the numbers of undecided drafts that need a person's decision: those with personal data, and those that
+    /// were run and did not pass, since either the agent or the draft is wrong.
+    fn numbers_to_leave_out(&self) -> Vec<usize> {
         if self.mode == Mode::DryRun {
             return Vec::new();
         }
         let batch = self.session().and_then(Session::batch);
         let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
-        let is_affected = |entry: &Entry| entry.is_undecided() && has_personal_data(entry);
+        let has_not_passed = |entry: &Entry| {
+            self.evidence_map().get(&entry.slot.id).is_some_and(|evidence| *evidence != Evidence::Passed)
+        };
+        let is_affected = |entry: &Entry| entry.is_undecided() && (has_personal_data(entry) || has_not_passed(entry));
         (1..).zip(entries).filter(|(_, entry)| is_affected(entry)).map(|(number, _)| number).collect()
     }
 }

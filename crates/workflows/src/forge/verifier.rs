@@ -8,10 +8,10 @@ use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile, Tier};
 use karat_core::event::{ReportError, Reporter, RunEvent};
 use karat_core::port::Agent;
-use karat_core::result::CaseResult;
+use karat_core::result::{CaseResult, MissingCases};
 use karat_core::staleness::CurrentTool;
 use karat_forge::session::Session;
-use karat_forge::{Evidence, Slot, assess_run, check_draft, proof_values};
+use karat_forge::{Evidence, Purpose, Slot, assess_run, check_draft, leak_markers, proof_values};
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,8 @@ impl Verifier {
         self.agent.identity()
     }
 
-    /// Runs drafts. A golden draft that passes without `responseContains` gets values from the agent's response.
+    /// Runs drafts. A golden draft that passes without `responseContains` gets values from the agent's response, and one
+    /// against leaks gets the names of the fields that the tool returned.
     pub(super) async fn verify(
         &self,
         drafts: Vec<(Slot, Case)>,
@@ -68,10 +69,7 @@ impl Verifier {
             let evidence = match results.remove(&index) {
                 Some(result) => {
                     let evidence = assess_run(&inputs.brief.tool.name, slot, case, &result);
-                    if evidence == Evidence::Passed
-                        && needs_proof(slot, case)
-                        && !add_proof(session, inputs, slot, case, &result)
-                    {
+                    if evidence == Evidence::Passed && !complete(session, inputs, slot, case, &result) {
                         self.note_missing_results(&result, context);
                     }
                     evidence
@@ -118,6 +116,7 @@ impl Verifier {
             strictness: Strictness { all_failures: true, strict: false },
             fail_fast: false,
             gates: None,
+            baseline_missing: MissingCases::default(),
             tokens: inputs.brief.sources.clone(),
             registry: Some(inputs.brief.registry.clone()),
             tokenizer: settings.tokenizer,
@@ -141,18 +140,36 @@ fn needs_proof(slot: &Slot, case: &Case) -> bool {
     is_golden && expect.response_contains.is_none()
 }
 
-/// Adds proof values from the agent's response to a draft that passed without them. Returns whether any were found.
-fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
+/// Adds what a draft lacks and the agent's answer shows: proof values and names of fields. Returns false if it still
+/// lacks proof values.
+fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
     let details = &result.details;
-    let proof = proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response);
+    let needs_proof = needs_proof(slot, case);
+    let proof = if needs_proof {
+        proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response)
+    } else {
+        Vec::new()
+    };
+    let forbidden = case.expect.response_not_contains.as_deref().unwrap_or_default();
+    let mut markers = match slot.purpose {
+        Purpose::NoLeak => leak_markers(&details.tool_calls, &details.response),
+        _ => Vec::new(),
+    };
+    // A person may have removed some of them.
+    if markers.iter().any(|marker| forbidden.contains(marker)) {
+        markers.clear();
+    }
     let others = session.others(&inputs.brief, std::slice::from_ref(slot));
     session.update_draft(&slot.id, |case| {
         if !proof.is_empty() {
             case["expect"]["responseContains"] = json!(proof);
         }
+        if !markers.is_empty() {
+            case["expect"]["responseNotContains"] = json!([forbidden, &markers].concat());
+        }
         check_draft(&inputs.brief, slot, case, &others)
     });
-    !proof.is_empty()
+    !needs_proof || !proof.is_empty()
 }
 
 #[derive(Clone, Default)]

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use karat_core::assertion::can_fail;
-use karat_core::case::{EvalFile, Tier};
+use karat_core::case::{Case, EvalFile, Tier};
 use karat_core::lint::{LintContext, Severity, lint};
 use karat_core::registry::{Registry, Tool, same_name};
-use karat_core::regression::{ArchivedCase, NewRegression, RegressionEditor, next_id, slug, snapshot_keys};
+use karat_core::regression::{
+    ArchivedCase, NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys,
+};
 use karat_json::canonical::canonical_hash;
 use karat_json::text::shorten;
 use karat_json::{InvalidFile, nearest};
@@ -73,9 +75,9 @@ pub enum Outcome {
     Planned {
         new_file: bool,
     },
-    /// There is already a case for the same trace.
+    /// There is already a case for the same trace, or for the same case of a run.
     Exists {
-        trace_ref: String,
+        source: String,
     },
 }
 
@@ -97,7 +99,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<AddOutcom
     let tool = known_tool(&tool, registry.as_ref(), context.notices)?.map_or(tool, |known| known.name.clone());
     let now = context.clock.now().to_string();
     let _lock = if request.dry_run { None } else { Some(context.edit_lock()?) };
-    let needs_all = request.file.is_none() || template.trace_ref.is_some();
+    let needs_all = request.file.is_none() || request.source.is_some();
     let all = if needs_all { load_valid(context)? } else { Vec::new() };
     let Target { path, is_new } = Target::find(&tool, &request, &all, settings)?;
     let mut editor = if is_new {
@@ -114,6 +116,12 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<AddOutcom
     }
     let id = unused_id(&tool, &file, &path, context)?;
     let case = new_case(&request, template, id.clone(), now)?.into_case();
+    if let (Some(Source::Run { case: source, .. }), Ok(new)) = (&request.source, Case::read_one(&case)) {
+        let target = LoadedSuite { path: path.clone(), file: file.clone() };
+        if let Some((path, id)) = find_equal_case(&new, &tool, all.iter().chain([&target])) {
+            return existing_case(path, id, source);
+        }
+    }
     editor.add(&case).map_err(|error| cannot_edit(&path.display_path, &error))?;
     verify(&editor, &id, &path, registry.as_ref(), context.notices)?;
     if !request.dry_run {
@@ -165,10 +173,25 @@ fn find_case_of_trace<'l>(
     })
 }
 
-fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<AddOutcome, Error> {
+/// Finds a regression case of the tool with the same message, stubs and expectations.
+fn find_equal_case<'l>(
+    new: &Case,
+    tool: &str,
+    all: impl IntoIterator<Item = &'l LoadedSuite>,
+) -> Option<(&'l EvalPath, &'l str)> {
+    let is_equal = |case: &Case| {
+        (&case.input, &case.stubs, case.max_turns, &case.expect) == (&new.input, &new.stubs, new.max_turns, &new.expect)
+    };
+    all.into_iter().filter(|loaded| same_name(&loaded.file.tool_name, tool)).find_map(|loaded| {
+        let case = loaded.file.cases.iter().find(|case| is_regression(&loaded.file, case) && is_equal(case))?;
+        Some((&loaded.path, case.id.as_str()))
+    })
+}
+
+fn existing_case(path: &EvalPath, id: &str, source: &str) -> Result<AddOutcome, Error> {
     let case = raw_case(&read_bytes(path)?, id);
     let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
-    let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
+    let outcome = Outcome::Exists { source: source.to_owned() };
     Ok(AddOutcome {
         outcome,
         case: ReportedCase { id: id.to_owned(), path: path.display_path.clone(), archive: None, hash, case },

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use karat_agents::Throttle;
 use karat_core::event::{ReportError, Reporter, RunTotals};
-use karat_core::port::{Agent, Telemetry};
+use karat_core::port::{Agent, StoreError, Telemetry};
 use karat_project::ResultFileReporter;
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ pub struct Outcome {
     /// Traces that could not be stored.
     pub not_stored: Vec<NotStored>,
     /// The error if the run is not completely stored.
-    pub store_error: Option<Error>,
+    pub store_error: Option<StoreError>,
     pub recordings: Option<RecordingSummary>,
 }
 

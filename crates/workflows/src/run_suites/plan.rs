@@ -1,5 +1,6 @@
 //! Prepares a run: loads the files, tools, agents, the judge, the snapshot and the baseline.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use karat_agents::Throttle;
@@ -7,7 +8,7 @@ use karat_core::assertion::Strictness;
 use karat_core::case::{Case, EvalFile};
 use karat_core::port::{Agent, EvalFunctions, Telemetry};
 use karat_core::registry::Registry;
-use karat_core::result::SkippedCase;
+use karat_core::result::{EarlierResult, SkippedCase};
 use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
@@ -20,6 +21,7 @@ use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 use super::Request;
 use super::selection::Selection;
 use super::unknown_tools::report_unknown_tools;
+use crate::baseline_missing::{cases_of_missing_suites, removed_cases};
 use crate::context::Context;
 use crate::context::agents::make_agents;
 use crate::context::chat_models::make_judge;
@@ -29,13 +31,14 @@ use crate::context::tools::read_tools;
 use crate::error::Error;
 use crate::functions::start_functions;
 use crate::run_name::{find_run, load_baseline, no_baseline_warning};
+use crate::settings::Settings;
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
     suites: Vec<SelectedSuite>,
     rubrics: Vec<SelectedRubric>,
     shard: Option<Shard>,
-    baseline: Option<EarlierResults>,
+    baseline: Option<LoadedBaseline>,
     functions: Option<Arc<dyn EvalFunctions>>,
 }
 
@@ -68,7 +71,14 @@ pub(super) struct PreparedRun {
 pub(super) struct SelectedCases {
     pub(super) suites: Vec<SelectedSuite>,
     pub(super) rubrics: Vec<SelectedRubric>,
-    baseline: Option<EarlierResults>,
+    baseline: Option<LoadedBaseline>,
+}
+
+/// The results that a run is compared with.
+struct LoadedBaseline {
+    results: EarlierResults,
+    /// The ids of all cases of each eval file in the project, selected or not.
+    case_ids: HashMap<String, BTreeSet<String>>,
 }
 
 /// Reads the files and applies the selection.
@@ -88,8 +98,13 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
     for tag in selection.unused_skip_tags(&suites, &rubrics) {
         context.notices.warn(&format!("no case has the tag '{tag}' of --skip-tag"));
     }
+    let case_ids = match &settings.baseline {
+        Some(_) => suites.iter().map(|suite| case_ids(suite, settings)).collect(),
+        None => HashMap::new(),
+    };
     selection.apply(&mut suites, &mut rubrics)?;
-    let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, &settings.layout)).transpose()?;
+    let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, context)).transpose()?;
+    let baseline = baseline.map(|results| LoadedBaseline { results, case_ids });
     if request.selection.only_failed {
         if !rubrics.is_empty() {
             context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");
@@ -97,10 +112,15 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
         }
         match (&request.selection.failed_in, &baseline) {
             (Some(name), _) => {
-                let results = find_run(name, &settings.layout)?.results()?;
+                let run = find_run(name, &settings.layout)?;
+                let results = run.results()?;
+                if let Some(incomplete) = run.incomplete(&results) {
+                    let message = format!("run {} of --only-failed is incomplete: {incomplete}", run.run_id);
+                    context.notices.warn(&message);
+                }
                 EarlierResults { suites: results }.retain_failed(&mut suites)?;
             }
-            (None, Some(results)) => results.retain_failed(&mut suites)?,
+            (None, Some(baseline)) => baseline.results.retain_failed(&mut suites)?,
             (None, None) => EarlierResults::load_all(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
@@ -125,6 +145,12 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
     let files: Vec<&LoadedSuite> = suites.iter().map(|suite| &suite.loaded).collect();
     let functions = start_functions(&files, &context.settings, context.process_env)?;
     Ok(LoadedSuites { suites, rubrics, shard: request.selection.shard, baseline, functions })
+}
+
+/// Returns the path and the ids of an eval file, as in results.
+fn case_ids(suite: &LoadedSuite, settings: &Settings) -> (String, BTreeSet<String>) {
+    let ids = suite.file.cases.iter().map(|case| settings.redactor.text(&case.id).into_owned());
+    (suite.path.in_project.clone(), ids.collect())
 }
 
 impl SelectedSuite {
@@ -176,7 +202,10 @@ pub(super) async fn prepare(
         report_unknown_tools(suites.iter().map(|suite| &suite.loaded), registry, context)?;
     }
     let rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), registry.as_ref()), judge };
-    let suites = suite_plans(suites, &agents, registry.as_ref(), baseline.as_ref(), context);
+    let mut compared = Vec::new();
+    let suites = suite_plans(suites, &agents, registry.as_ref(), shard, baseline.as_ref(), &mut compared, context);
+    let missing_suites =
+        baseline.as_ref().map(|baseline| cases_of_missing_suites(&baseline.results, &compared, shard, settings));
     let plan = Plan {
         run_id: context.ids.run_id(),
         suites,
@@ -188,6 +217,7 @@ pub(super) async fn prepare(
         strictness: Strictness { all_failures: settings.all_failures, strict: settings.strict },
         fail_fast: settings.fail_fast,
         gates: settings.gates.clone(),
+        baseline_missing: missing_suites.unwrap_or_default(),
         tokens: TokenSources { seed, snapshot },
         registry,
         tokenizer: settings.tokenizer,
@@ -197,12 +227,14 @@ pub(super) async fn prepare(
     Ok(PreparedRun { plan, agents, throttles: models.throttles() })
 }
 
-/// Plans every eval file for every agent.
-fn suite_plans(
+/// Plans every eval file for every agent. Adds the results of the baseline that are compared to `compared`.
+fn suite_plans<'b>(
     mut suites: Vec<SelectedSuite>,
     agents: &[Arc<dyn Agent>],
     registry: Option<&Registry>,
-    baseline: Option<&EarlierResults>,
+    shard: Option<Shard>,
+    baseline: Option<&'b LoadedBaseline>,
+    compared: &mut Vec<&'b EarlierResult>,
     context: &Context<'_>,
 ) -> Vec<SuitePlan> {
     let mut plans = Vec::with_capacity(suites.len() * agents.len());
@@ -214,7 +246,10 @@ fn suite_plans(
         plans.extend(files.into_iter().map(|SelectedSuite { loaded, skipped, all_selected }| {
             let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
-            let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, context));
+            let found =
+                baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
+            compared.extend(found);
+            let baseline = baseline.zip(found).map(|(baseline, result)| baseline.of_suite(result, &path, shard));
             let EvalPath { display_path: path, in_project: project_path, .. } = path;
             SuitePlan { path, project_path, agent: index, file, skipped, all_selected, current, baseline }
         }));
@@ -222,19 +257,32 @@ fn suite_plans(
     plans
 }
 
-fn suite_baseline(
-    results: &EarlierResults,
+fn find_baseline<'b>(
+    results: &'b EarlierResults,
     path: &EvalPath,
     file: &EvalFile,
     agent: &str,
     context: &Context<'_>,
-) -> Option<Baseline> {
+) -> Option<&'b EarlierResult> {
     let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
-    let Some(result) = results.find(suite, agent) else {
+    let found = results.find(suite, agent);
+    if found.is_none() {
         context.notices.warn(&no_baseline_warning(&path.display_path));
-        return None;
-    };
-    Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
+    }
+    found
+}
+
+impl LoadedBaseline {
+    /// Returns the baseline of a suite; with a shard, only its cases.
+    fn of_suite(&self, result: &EarlierResult, path: &EvalPath, shard: Option<Shard>) -> Baseline {
+        let is_in_shard = |id: &str| shard.is_none_or(|shard| shard.contains(id));
+        let removed = self.case_ids.get(&path.in_project).map(|ids| removed_cases(result, ids));
+        Baseline {
+            run_id: result.run_id.clone(),
+            cases: result.cases.iter().filter(|case| is_in_shard(&case.id)).cloned().collect(),
+            removed: removed.unwrap_or_default(),
+        }
+    }
 }
 
 /// Plans every rubric file for every agent.

@@ -42,7 +42,7 @@ pub struct NotStored {
 pub(super) struct Recorded {
     pub(super) not_stored: Vec<NotStored>,
     /// The error if the run is not completely stored.
-    pub(super) error: Option<Error>,
+    pub(super) error: Option<StoreError>,
     pub(super) report_errors: Vec<ReportError>,
 }
 
@@ -110,11 +110,7 @@ impl<'r> RunRecorder<'r> {
         self.stored = self.waiting.len();
         self.forward_events();
         self.store.close().await;
-        Recorded {
-            not_stored: self.not_stored,
-            error: self.error.map(Error::from),
-            report_errors: self.reporters.into_errors(),
-        }
+        Recorded { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
     }
 
     fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {

@@ -33,6 +33,8 @@ pub struct SelectionRequest {
     pub failed_in: Option<String>,
     /// Only the cases of this shard.
     pub shard: Option<Shard>,
+    /// The paths are only the changed files of a run, so they may lack ids and tags that other files have.
+    pub is_part: bool,
 }
 
 /// The parsed selection.
@@ -44,6 +46,7 @@ pub(super) struct Selection {
     skip_tags: Vec<String>,
     grep: Option<Pattern>,
     functions: Vec<String>,
+    is_part: bool,
 }
 
 impl Selection {
@@ -61,6 +64,7 @@ impl Selection {
             tags: request.tags.clone(),
             skip_tags: request.skip_tags.clone(),
             functions: request.functions.clone(),
+            is_part: request.is_part,
             grep: grep.map_err(|error| Error::invalid(format!("invalid regular expression in --grep: {error}")))?,
         })
     }
@@ -79,8 +83,10 @@ impl Selection {
 
     /// Retains the selected cases, and the files that have any.
     pub(super) fn apply(&self, loaded: &mut Vec<LoadedSuite>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Error> {
-        self.check_ids(loaded, rubrics)?;
-        self.check_tags(loaded, rubrics)?;
+        if !self.is_part {
+            self.check_ids(loaded, rubrics)?;
+            self.check_tags(loaded, rubrics)?;
+        }
         loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
         for loaded in loaded.iter_mut() {
             loaded.file.cases.retain(|case| self.matches(case));
@@ -110,6 +116,9 @@ impl Selection {
 
     /// Returns the tags of `--skip-tag` that no case has.
     pub(super) fn unused_skip_tags(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Vec<&str> {
+        if self.is_part {
+            return Vec::new();
+        }
         let known = known_tags(loaded, rubrics);
         self.skip_tags.iter().map(String::as_str).filter(|tag| !known.contains(tag)).collect()
     }

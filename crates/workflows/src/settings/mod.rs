@@ -58,7 +58,8 @@ pub struct Settings {
     pub config_file: PathBuf,
     /// The agents, in order; empty if none is configured.
     pub agent_endpoints: Vec<Anchored<String>>,
-    pub agent: AgentSection,
+    /// Boxed, since it is large and contexts are part of futures.
+    pub agent: Box<AgentSection>,
     pub seed_manifest: PathSetting,
     pub tool_registry: PathSetting,
     /// The program that lists the tools; replaces `tool_registry`.
@@ -179,7 +180,7 @@ impl Settings {
             forge: resolver.anchored(overrides.forge.clone(), file.forge.clone()),
             refine: resolver.anchored(overrides.refine.clone(), file.refine.clone()),
             agent_endpoints,
-            agent: overrides.agent.clone().or_else(|| file.agent.clone()).unwrap_or_default(),
+            agent: Box::new(overrides.agent.clone().or_else(|| file.agent.clone()).unwrap_or_default()),
             seed_manifest: path(&overrides.seed_manifest_path, &file.seed_manifest_path, "evals/seed-manifest.json"),
             tool_registry: path(&overrides.tool_registry_path, &file.tool_registry_path, "tools/tools.exports.ts"),
             registry_command: registry_command(&overrides, &file, &resolver, redactor)?,

@@ -89,7 +89,7 @@ async fn a_session_survives_between_commands() {
     assert_eq!(conversation.resumed().map(Session::approved_count), Some(1));
     apply(&mut conversation, json!({"command": "approve", "which": "all"})).await;
     assert_eq!(conversation.next(), Step::Write);
-    let CommandOutcome::Wrote { files } = apply(&mut conversation, json!({"command": "write"})).await else {
+    let CommandOutcome::Wrote { files, .. } = apply(&mut conversation, json!({"command": "write"})).await else {
         panic!("expected written files");
     };
     assert_eq!((files.len(), files[0].path.as_str(), conversation.next()), (1, GOLDEN, Step::Done));

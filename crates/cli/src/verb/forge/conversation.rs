@@ -3,7 +3,10 @@
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_forge::session::{CaseSelection, Session};
-use karat_report::forge::{batch_text, batch_text_within, batch_view, numbers_text, plan_text, refusal_text};
+use karat_report::forge::{
+    batch_text, batch_text_within, batch_view, numbers_text, overlaps_text, plan_notes, plan_question, plan_text,
+    refusal_text,
+};
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
     Command, CommandOutcome, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Step, Tiers,
@@ -202,9 +205,13 @@ impl Terminal<'_, '_> {
     }
 
     fn ask_for_plan(&self) -> Result<Command, Ended> {
-        let plan = self.conversation.session().map(|session| plan_text(&session.plan)).unwrap_or_default();
-        self.forge.printer.print_stderr(plan.trim_end());
-        if ask::yes_or_no("Proceed?", true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Quit) }
+        let Some(session) = self.conversation.session() else { return Ok(Command::ApprovePlan) };
+        let printer = self.forge.printer;
+        printer.print_stderr(plan_text(&session.plan).trim_end());
+        for note in plan_notes(session) {
+            printer.print_wrapped("", &note);
+        }
+        if ask::yes_or_no(&plan_question(session), true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Quit) }
     }
 
     /// Shows new drafts and asks for a command; returns `None` if the command only concerns the terminal.
@@ -283,7 +290,11 @@ impl Terminal<'_, '_> {
                 self.note_undecided();
             }
             CommandOutcome::Changed { ids } => self.redraw = Redraw::Drafts(ids),
-            CommandOutcome::Wrote { files } => {
+            CommandOutcome::Wrote { files, overlaps_added } => {
+                if !overlaps_added.is_empty() {
+                    let map = self.forge.overlap_map();
+                    printer.note(&overlaps_text(&map, self.conversation.tool(), &overlaps_added));
+                }
                 if files.is_empty() {
                     printer.print_stderr("nothing to write: all approved cases are in their files");
                 }

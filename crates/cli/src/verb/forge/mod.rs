@@ -8,12 +8,13 @@ mod typed_command;
 
 use karat_core::exit::ExitStatus;
 use karat_core::port::Clock as _;
+use karat_forge::BATCH_SIZE;
 use karat_report::counted;
 use karat_report::forge::{brief_text, plan_text, sessions_text};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::forge::{
     Conversation, ConversationRequest, DescriptionWarning, DrafterRequest, DraftsRequest, ForgeInputs, ForgeReport,
-    LoadedInputs, MIN_TRIGGERS, ToolRequest, TraceInput, VagueDescription, load_inputs, saved_sessions,
+    LoadedInputs, MIN_TRIGGERS, Tiers, ToolRequest, TraceInput, VagueDescription, load_inputs, saved_sessions,
 };
 use karat_workflows::trace_filter::parse_time;
 use karat_workflows::{CancellationToken, Context, Error, Hint};
@@ -107,6 +108,12 @@ impl Forge<'_> {
     fn show_plan(&self, inputs: &ForgeInputs) -> Result<ExitStatus, Failure> {
         let plan = inputs.plan();
         let text = plan_text(&plan);
+        if self.args.tier == Tiers::Both && plan.cases() > BATCH_SIZE {
+            self.printer.note(
+                "the plan is what full coverage takes; a smaller start is --tier golden, or the first batches of the \
+                 plan",
+            );
+        }
         self.print(&ForgeReport::of_plan(plan), &text)?;
         Ok(ExitStatus::Success)
     }
@@ -177,6 +184,11 @@ impl Forge<'_> {
             since,
             rating: args.rating.map(Into::into),
         }))
+    }
+
+    /// Returns the path of the overlap map, for display.
+    fn overlap_map(&self) -> String {
+        self.context.settings.display_path(&self.context.settings.overlap_map.path)
     }
 
     /// Prints the report as JSON, or the text.

@@ -75,16 +75,19 @@ impl Forge<'_> {
         if let Some(count) = summary.findings.get(Rule::FewProofValues.name()) {
             let cases = if *count == 1 { "1 case has".to_owned() } else { format!("{count} cases have") };
             self.printer.note(&format!(
-                "{cases} too few values that prove the call: add them to 'responseContains'; '--verify' and '--drafter \
-                 traces' take them from real answers"
+                "{cases} too few values that prove the call: add them to 'responseContains'{}",
+                if self.args.verify { "" } else { "; '--verify' and '--drafter traces' take them from real answers" }
             ));
         }
         for finding in &summary.report.coverage_findings {
             self.printer.warn(&format!("coverage: {}", finding.message));
         }
-        let overlap_map = self.context.settings.display_path(&self.context.settings.overlap_map.path);
-        self.print(&summary.report, &summary_text(&summary, &overlap_map, is_scripted))?;
-        Ok(if is_scripted && !summary.refused.is_empty() { ExitStatus::Failed } else { ExitStatus::Success })
+        self.print(&summary.report, &summary_text(&summary, &self.overlap_map(), is_scripted))?;
+        Ok(match &summary {
+            summary if !is_scripted || summary.refused.is_empty() => ExitStatus::Success,
+            summary if summary.has_no_verdict => ExitStatus::Errored,
+            _ => ExitStatus::Failed,
+        })
     }
 }
 

@@ -26,9 +26,14 @@ pub(super) async fn watch<'s>(
     let mut next = Some(request.clone());
     loop {
         if let Some(request) = next.take() {
+            let is_part = request.selection.is_part;
             // An error does not end the watch, since the next change may fix it.
-            if let Err(failure) = run_once(args, request, &context, surface, cancel).await {
-                printer.failure(&failure);
+            match run_once(args, request, &context, surface, cancel).await {
+                Err(failure) if is_part && failure.status == ExitStatus::NothingSelected => {
+                    printer.note("no selected case changed");
+                }
+                Err(failure) => printer.failure(&failure),
+                Ok(_) => {}
             }
         }
         if !cancel.is_cancelled() {
@@ -63,9 +68,13 @@ fn rerun(request: &Request, change: &Change) -> Option<Request> {
     match &change.affected {
         Affected::Nothing => None,
         Affected::Everything => Some(request.clone()),
-        Affected::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
+        Affected::EvalFiles(paths) => {
+            let selection = SelectionRequest { is_part: true, ..request.selection.clone() };
+            Some(Request { paths: paths.clone(), selection, ..request.clone() })
+        }
         Affected::Functions(functions) => {
-            let selection = SelectionRequest { functions: functions.clone(), ..request.selection.clone() };
+            let selection =
+                SelectionRequest { functions: functions.clone(), is_part: true, ..request.selection.clone() };
             Some(Request { selection, ..request.clone() })
         }
     }

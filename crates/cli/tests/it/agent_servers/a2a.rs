@@ -1,4 +1,4 @@
-//! The Agent2Agent protocol: its Python SDK, and the bridge of Google's Agent Development Kit.
+//! The A2A protocol: its Python SDK, and the bridge of Google's Agent Development Kit.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
@@ -110,8 +110,6 @@ fn streams() {
 fn polls() {
     let server = AgentServer::shared(AgentProduct::A2a);
     let configuration = json!({"request": {"body": {"params": {"configuration": {"blocking": false}}}}});
-    let agent = ShopAgent::example("a2a", &server, Told::Nothing)
-        .with_agent(&configuration)
-        .with_agent(&json!({"poll": {"intervalMs": 20}}));
+    let agent = ShopAgent::example("a2a", &server, Told::Nothing).with_agent(&configuration);
     agent.answers_shop_cases();
 }

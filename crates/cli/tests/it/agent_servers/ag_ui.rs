@@ -1,4 +1,4 @@
-//! Agents that speak AG-UI: a server with AG-UI's SDK, and TanStack AI.
+//! Agents that speak AG-UI: a server with AG-UI's SDK, and `TanStack` AI.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 

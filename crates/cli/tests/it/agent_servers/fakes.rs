@@ -4,12 +4,15 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{ShopAgent, Told, calls};
+
+/// The id of a streamed response.
+const STREAMED_ID: &str = "{{reply:$[-1:].response.id}}";
 
 /// How the model tells its calls, whole and streamed.
 #[rstest]
 #[case("shop", Told::Nothing)]
-#[case("shop-calls", Told::Calls)]
+#[case("shop-calls", Told::MadeCalls)]
 #[ignore = "needs Node"]
 fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
@@ -17,7 +20,8 @@ fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: 
     agent.answers_shop_cases();
     agent.keeps_concurrent_cases_apart();
     agent.quotes_the_failure("the model is not available");
-    let case = agent.ask("hello");
+    let options = json!({"request": {"body": {"stream_options": {"include_usage": true}}}});
+    let case = agent.with_agent(&options).ask("hello");
     assert!(case["details"]["usage"]["outputTokens"].as_u64().unwrap() > 0, "{case:#}");
     assert_eq!(case["details"].get("firstTokenMs").is_some(), stream, "{case:#}");
 }
@@ -39,6 +43,11 @@ fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] str
 fn approval_of_responses(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, Told::Failures);
+    let agent = if stream {
+        agent.with_agent(&json!({"resume": {"body": {"previous_response_id": STREAMED_ID, "stream": true}}}))
+    } else {
+        agent
+    };
     agent.asks_for_approval(r#"delete_account {"account_id":"7"}"#);
 }
 
@@ -104,6 +113,29 @@ fn rasa() {
     agent.keeps_concurrent_cases_apart();
     // It says nothing when an action fails.
     assert_ne!(agent.ask("Fail now")["outcome"], "passed");
+}
+
+/// The tracker has the actions; their arguments are slots.
+#[test]
+#[ignore = "needs Node"]
+fn rasa_with_tracker() {
+    let server = AgentServer::shared(AgentProduct::Rasa);
+    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Failures).with_agent(&json!({
+        "poll": {
+            "request": {"url": "/conversations/{{conversationId}}/tracker"},
+            "until": {"path": "/events", "notNull": true},
+            "intervalMs": 1,
+        },
+    }));
+    let case = agent.ask("Order 1044 and the weather in Oslo?");
+    let response = "Order 1044 has shipped.\nThe weather in Oslo is not available.";
+    assert_eq!(case["details"]["response"], response, "{case:#}");
+    let order = ("action_get_order", json!({"order_id": "1044"}), json!(true));
+    let weather = ("action_get_weather", json!({"city": "Oslo"}), json!(false));
+    assert_eq!(calls(&case), [order, weather], "{case:#}");
+    let case = agent.ask("hello");
+    assert_eq!((calls(&case), &case["details"]["callsUnreported"]), (Vec::new(), &json!(null)), "{case:#}");
+    agent.keeps_concurrent_cases_apart();
 }
 
 fn with_model(endpoint: &str, model: &str, stream: bool, told: Told) -> ShopAgent {

@@ -1,4 +1,4 @@
-//! LangGraph's development server.
+//! The development server of `LangGraph`.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 

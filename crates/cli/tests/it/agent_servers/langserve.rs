@@ -1,4 +1,4 @@
-//! LangServe with an agent executor that returns its intermediate steps.
+//! `LangServe` with an agent executor that returns its intermediate steps.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 

@@ -12,6 +12,8 @@ use crate::support::{case, only_result, project};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     Nothing,
+    /// Names and arguments of the calls that were made. A reply without calls does not tell that there are none.
+    MadeCalls,
     /// Names and arguments.
     Calls,
     /// Also which calls failed.
@@ -86,7 +88,7 @@ impl ShopAgent {
 
     /// Text, calls in order, arguments and failures are right, and wrong expectations fail.
     pub(super) fn answers_shop_cases(&self) {
-        let shop: Value = serde_json::from_str(&read_example("shop.golden.json")).unwrap();
+        let shop: Value = serde_json::from_str(&read_example("shop.json")).unwrap();
         let cases = self.run(&shop, &[]);
         let outcomes: Vec<&Value> = cases.iter().map(|case| &case["outcome"]).collect();
         assert_eq!(outcomes, ["passed"; 4], "{cases:#?}");
@@ -117,18 +119,24 @@ impl ShopAgent {
                 .collect();
             assert_eq!(calls(case), expected, "{case:#}");
             let unreported = case["details"].get("callsUnreported").cloned().unwrap_or_default();
-            assert_eq!(unreported == true, self.told == Told::Nothing, "{case:#}");
+            let is_unreported = match self.told {
+                Told::Nothing => true,
+                Told::MadeCalls => expected.is_empty(),
+                Told::Calls | Told::Failures => false,
+            };
+            assert_eq!(unreported == true, is_unreported, "{case:#}");
         }
         self.reports_the_failed_call();
         self.fails_wrong_expectations();
     }
 
     fn reports_the_failed_call(&self) {
-        let oslo: Value = serde_json::from_str(&read_example("oslo.golden.json")).unwrap();
+        let oslo: Value = serde_json::from_str(&read_example("oslo.json")).unwrap();
         let case = self.run(&oslo, &[]).remove(0);
         if self.told == Told::Failures {
             let error = "noToolErrors: expected every tool call to succeed but 'get_weather' failed";
-            assert_eq!((&case["outcome"], &case["error"]), (&json!("failed"), &json!(error)), "{case:#}");
+            assert_eq!(case["outcome"], "failed", "{case:#}");
+            assert!(case["error"].as_str().unwrap().starts_with(error), "{case:#}");
         } else {
             assert_eq!(case["outcome"], "passed", "{case:#}");
             let skipped = if self.told == Told::Nothing { 2 } else { 1 };
@@ -149,7 +157,7 @@ impl ShopAgent {
             case["failures"].as_array().unwrap().iter().map(|failure| &failure["assertion"]).collect();
         let expected: &[&str] = match self.told {
             Told::Nothing => &["responseContains"],
-            Told::Calls | Told::Failures => &["toolsCalled", "toolParams", "responseContains", "maxToolCalls"],
+            _ => &["toolsCalled", "toolParams", "responseContains", "maxToolCalls"],
         };
         assert_eq!(failed, expected, "{case:#}");
     }
@@ -211,7 +219,7 @@ impl ShopAgent {
 }
 
 /// Returns name, arguments and success of the calls; null if the success is not told.
-fn calls(case: &Value) -> Vec<(&str, Value, Value)> {
+pub(super) fn calls(case: &Value) -> Vec<(&str, Value, Value)> {
     let calls = case["details"]["toolCalls"].as_array().unwrap();
     calls.iter().map(|call| (call["name"].as_str().unwrap(), call["params"].clone(), call["success"].clone())).collect()
 }

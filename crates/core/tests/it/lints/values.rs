@@ -20,12 +20,21 @@ fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] l
     assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::FewProofValues), locations);
 }
 
-#[test]
-fn approved_drafts_need_no_proof_values() {
+/// An approval accepts less proof, but not none.
+#[rstest]
+#[case(json!({ "responseContains": ["18"] }), &["1/expect"])]
+#[case(json!({ "responseContainsAny": [["sunny", "clear"]] }), &["1/expect"])]
+#[case(json!({ "responseMatches": ["\\d+ °C"] }), &["1/expect"])]
+#[case(json!({ "evals": ["eval_tone"] }), &["1/expect"])]
+#[case(json!({ "numbersGrounded": true }), &["1/expect"])]
+#[case(json!({}), &["0/expect", "1/expect"])]
+#[case(json!({ "responseContains": [] }), &["0/expect", "1/expect"])]
+#[case(json!({ "toolsCalled": ["x"], "noToolErrors": true, "responseNotContains": ["{\""] }), &["0/expect", "1/expect"])]
+fn approved_drafts_need_some_proof(#[case] expect: Value, #[case] locations: &[&str]) {
     let approval = json!({ "approvedBy": "Ada", "approvedAt": "2026-01-01T00:00:00Z", "drafter": "template", "cases": ["gs-x-001"] });
-    let cases = json!([case("gs-x-001", json!({})), case("gs-x-002", json!({}))]);
+    let cases = json!([case("gs-x-001", json!({ "expect": expect })), case("gs-x-002", json!({}))]);
     let input = LintInput::new("x.golden.json", json!({ "metadata": { "approvals": [approval] }, "cases": cases }));
-    assert_eq!(input.locations(Rule::FewProofValues), ["1/expect"]);
+    assert_eq!(input.locations(Rule::FewProofValues), locations);
 }
 
 #[rstest]

@@ -7,10 +7,12 @@ use karat_core::trace::ToolCall;
 use karat_json::text::text_form;
 use serde_json::{Map, Value, json};
 
+use super::leak::leak_markers;
 use super::observed::ObservedTurn;
 use super::personal_data::find_personal_data;
-use super::proof::{Rarity, choose_proofs, raw_names};
+use super::proof::{Rarity, choose_proofs};
 use super::value_match::contains_whole;
+use crate::identifier::RAW_DATA;
 use crate::token_values::TokenIndex;
 use crate::{Brief, DraftFinding, Purpose, Slot};
 
@@ -24,17 +26,11 @@ const MAX_PROOFS_SEVERAL_TOOLS: usize = 6;
 /// Maximum number of asserted arguments of a call.
 const MAX_PARAMS: usize = 3;
 
-/// Maximum number of raw field names that a leak case forbids.
-const MAX_RAW_NAMES: usize = 6;
-
 /// Maximum size of a stub.
 const MAX_STUB_BYTES: usize = 4 << 10;
 
 /// Typical phrases of an agent that did not answer.
 const NON_ANSWERS: [&str; 3] = ["I don't know", "unable to", "no information"];
-
-/// Raw data that no response should contain.
-const RAW_DATA_MARKERS: [&str; 2] = ["\"tool\":", "undefined"];
 
 pub(super) struct CaseBuilder<'m> {
     pub(super) brief: &'m Brief,
@@ -83,8 +79,8 @@ impl CaseBuilder<'_> {
         let max_proofs = distinct.len().clamp(MAX_PROOFS, MAX_PROOFS_SEVERAL_TOOLS);
         let proofs = choose_proofs(observed, self.rarity, &self.tokens, max_proofs);
         if !proofs.is_empty() {
-            let named = |text: String| self.tokens.token(&text).map_or_else(|| text.clone(), str::to_owned);
-            let proofs: Vec<String> = proofs.into_iter().map(|proof| named(proof.text)).collect();
+            let proofs: Vec<String> =
+                proofs.into_iter().map(|proof| proof.expected(&self.tokens, &observed.response)).collect();
             expect.insert("responseContains".to_owned(), json!(proofs));
         }
         let forbidden = forbidden_texts(purpose, observed);
@@ -132,11 +128,8 @@ fn forbidden_texts(purpose: &Purpose, observed: &ObservedTurn) -> Vec<String> {
     let is_new = |text: &&str| !response.contains(*text);
     let mut forbidden: Vec<String> = NON_ANSWERS.iter().copied().filter(is_new).map(str::to_owned).collect();
     if *purpose == Purpose::NoLeak {
-        let results = observed.calls.iter().filter_map(|call| call.result.as_ref());
-        let mut seen = HashSet::new();
-        let names = results.flat_map(raw_names).filter(is_new).filter(|name| seen.insert(*name));
-        forbidden.extend(names.take(MAX_RAW_NAMES).map(str::to_owned));
-        forbidden.extend(RAW_DATA_MARKERS.iter().copied().filter(is_new).map(str::to_owned));
+        forbidden.extend(leak_markers(&observed.calls, response));
+        forbidden.extend(RAW_DATA.iter().copied().filter(is_new).map(str::to_owned));
     }
     forbidden
 }

@@ -34,7 +34,7 @@ impl ObservedTurn {
             id: String::new(),
             message: message.to_owned(),
             words: words(message),
-            calls: calls.to_vec(),
+            calls: calls.iter().map(with_parsed_result).collect(),
             response: response.to_owned(),
             proofs: 0,
         }
@@ -100,6 +100,22 @@ fn tool_call(call: CallView<'_>) -> ToolCall {
         .or_else(|| result.as_ref().and_then(result_error));
     let name = call.name().unwrap_or_default().to_owned();
     ToolCall { name, params, success: Some(error.is_none()), result, error, ..ToolCall::default() }
+}
+
+/// Returns a call with the JSON in strings of its result parsed, as MCP servers return it.
+pub(super) fn with_parsed_result(call: &ToolCall) -> ToolCall {
+    let result = call.result.as_ref().map(parse_all_embedded);
+    ToolCall { result, ..call.clone() }
+}
+
+fn parse_all_embedded(value: &Value) -> Value {
+    match parse_embedded(value) {
+        Value::Array(items) => items.iter().map(parse_all_embedded).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(name, item)| (name, parse_all_embedded(&item))).collect::<Map<_, _>>().into()
+        }
+        scalar => scalar,
+    }
 }
 
 /// Parses a string that contains a JSON object or array, as many agents encode arguments and results.

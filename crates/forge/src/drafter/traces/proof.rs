@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use super::observed::ObservedTurn;
 use super::personal_data::find_personal_data;
-use super::value_match::{contains_ignore_case, contains_whole};
-use super::volatile::{is_sensitive_name, is_volatile, is_volatile_name};
+use super::value_match::{contains_ignore_case, contains_whole, find_written, number_forms};
+use super::volatile::{is_measured_name, is_sensitive_name, is_volatile, is_volatile_name};
 use crate::Brief;
-use crate::identifier::is_identifier;
 use crate::token_values::TokenIndex;
 
 /// Length of a proof value in characters. A single letter matches anywhere, and a sentence is likely to be reworded.
@@ -21,6 +20,9 @@ const PROOF_LENGTHS: std::ops::RangeInclusive<usize> = 2..=60;
 /// Maximum number of values taken from a run.
 const MAX_PROOF_VALUES: usize = 3;
 
+/// Number of values that a golden case needs.
+const REQUIRED_PROOF_VALUES: usize = 2;
+
 /// Maximum number of values collected from a result.
 const MAX_LEAVES: usize = 2_000;
 
@@ -28,7 +30,27 @@ const MAX_LEAVES: usize = 2_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Proof {
     pub(super) tool: String,
+    /// The value as text.
     pub(super) text: String,
+    /// The value as the response writes it: `39.90` for 39.9.
+    written: String,
+    kind: ProofKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProofKind {
+    Text,
+    Number,
+    /// A number that is likely to differ in the next run, such as a temperature.
+    Measurement,
+}
+
+impl Proof {
+    /// Returns the text to expect: the value's token, else the value as the response writes it.
+    pub(super) fn expected(&self, tokens: &TokenIndex, response: &str) -> String {
+        let token = tokens.token(&self.text).filter(|_| response.contains(&self.text));
+        token.map_or_else(|| self.written.clone(), str::to_owned)
+    }
 }
 
 /// Number of traces that have each value. Common values prove little.
@@ -49,25 +71,27 @@ impl Rarity {
     }
 }
 
-/// Returns proof values from a run: values of tool results that the response repeats, else facts of the test data in
-/// the response. A value that has a token is returned as the token.
+/// Returns proof values from a run: values of tool results that the response repeats, as it writes them, then facts of
+/// the test data in the response. A value that has a token is returned as the token. Numbers without a token are used
+/// only if there is too little else.
 pub fn proof_values(brief: &Brief, message: &str, calls: &[ToolCall], response: &str) -> Vec<String> {
     let tokens = TokenIndex::new(&brief.sources);
     let observed = ObservedTurn::from_run(message, calls, response);
-    let mut chosen = choose_proofs(&observed, &Rarity::default(), &tokens, usize::MAX);
-    // Numbers without a token may differ in the next run.
-    chosen.retain(|proof| {
-        tokens.token(&proof.text).is_some() || !proof.text.starts_with(|first: char| first.is_ascii_digit())
-    });
-    chosen.truncate(MAX_PROOF_VALUES);
-    let named = |text: &str| tokens.token(text).map_or_else(|| text.to_owned(), str::to_owned);
-    if !chosen.is_empty() {
-        return chosen.iter().map(|proof| named(&proof.text)).collect();
-    }
+    let proofs = choose_proofs(&observed, &Rarity::default(), &tokens, usize::MAX);
+    let (stable, others): (Vec<Proof>, Vec<Proof>) =
+        proofs.into_iter().partition(|proof| proof.kind == ProofKind::Text || tokens.token(&proof.text).is_some());
+    let mut values: Vec<String> =
+        stable.iter().map(|proof| proof.expected(&tokens, response)).take(MAX_PROOF_VALUES).collect();
     let is_proof =
         |text: &str| is_distinctive(text) && contains_whole(text, response) && !contains_ignore_case(text, message);
-    let facts = tokens.values().into_iter().filter(|(text, _)| is_proof(text));
-    facts.map(|(_, token)| token.to_owned()).take(MAX_PROOF_VALUES).collect()
+    let facts = tokens.values().into_iter().filter(|(text, _)| is_proof(text)).map(|(_, token)| token.to_owned());
+    let numbers = others.into_iter().filter(|proof| proof.kind == ProofKind::Number).map(|proof| proof.written);
+    for value in facts.chain(numbers) {
+        if values.len() < REQUIRED_PROOF_VALUES && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
 }
 
 /// Returns the best proof values, up to `max_count`, taking tools in turn.
@@ -116,18 +140,36 @@ fn repeated_values(observed: &ObservedTurn, is_fixed: impl Fn(&str) -> bool) -> 
         };
         let mut leaves = Vec::new();
         collect_leaves("", result, &mut leaves);
-        for (name, text) in leaves {
-            let is_proof = is_distinctive(&text)
+        for (name, value) in leaves {
+            let text = text_form(value).into_owned();
+            let Some(written) = written_form(value, &text, &observed.response) else { continue };
+            let is_proof = is_distinctive(&written)
                 && !is_sensitive_name(name)
-                && contains_whole(&text, &observed.response)
                 && !contains_ignore_case(&text, &observed.message)
-                && (is_fixed(&text) || !(is_volatile_name(name) || is_volatile(&text)));
+                && !contains_ignore_case(&written, &observed.message)
+                && (is_fixed(&text) || !(is_volatile_name(name) || is_volatile(&text) || is_volatile(&written)));
             if is_proof && seen.insert(text.clone()) {
-                proofs.push(Proof { tool: call.name.clone(), text });
+                let kind = match value {
+                    Value::Number(_) if is_measured_name(name) => ProofKind::Measurement,
+                    Value::Number(_) => ProofKind::Number,
+                    _ => ProofKind::Text,
+                };
+                proofs.push(Proof { tool: call.name.clone(), text, written, kind });
             }
         }
     }
     proofs
+}
+
+/// Returns a value as the response writes it, if it does.
+fn written_form(value: &Value, text: &str, response: &str) -> Option<String> {
+    if contains_whole(text, response) {
+        return Some(text.to_owned());
+    }
+    match value {
+        Value::Number(_) => number_forms(text).into_iter().find(|form| contains_whole(form, response)),
+        _ => find_written(text, response).map(str::to_owned),
+    }
 }
 
 fn is_distinctive(text: &str) -> bool {
@@ -142,42 +184,16 @@ fn is_distinctive(text: &str) -> bool {
 }
 
 /// Collects the strings and numbers of a value, each with the name of its field.
-fn collect_leaves<'v>(name: &'v str, value: &'v Value, leaves: &mut Vec<(&'v str, String)>) {
+fn collect_leaves<'v>(name: &'v str, value: &'v Value, leaves: &mut Vec<(&'v str, &'v Value)>) {
     if leaves.len() >= MAX_LEAVES {
         return;
     }
     match value {
-        Value::String(_) | Value::Number(_) => leaves.push((name, text_form(value).into_owned())),
+        Value::String(_) | Value::Number(_) => leaves.push((name, value)),
         Value::Array(items) => items.iter().for_each(|item| collect_leaves(name, item, leaves)),
         Value::Object(map) => map.iter().for_each(|(name, item)| collect_leaves(name, item, leaves)),
         Value::Bool(_) | Value::Null => {}
     }
-}
-
-/// Returns the field names of a value that are not natural language: `fetchedAt`, `wind_kph`.
-pub(super) fn raw_names(value: &Value) -> Vec<&str> {
-    fn walk<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| walk(item, names)),
-            Value::Object(map) => {
-                for (name, item) in map {
-                    if is_raw(name) && !names.contains(&name.as_str()) && names.len() < MAX_LEAVES {
-                        names.push(name);
-                    }
-                    walk(item, names);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    let mut names = Vec::new();
-    walk(value, &mut names);
-    names
-}
-
-fn is_raw(name: &str) -> bool {
-    (4..=40).contains(&name.len()) && name.is_ascii() && is_identifier(name)
 }
 
 #[cfg(test)]
@@ -250,9 +266,49 @@ mod tests {
         assert_eq!(chosen(&turn, &Rarity::default(), None, 4), ["Gare du Nord", "platform 12", "zone one", "M4"]);
     }
 
+    fn proofs(result: Value, seed: Option<Value>, message: &str, response: &str) -> Vec<String> {
+        let tool = karat_core::registry::Tool { name: "t".to_owned(), ..Default::default() };
+        let brief = Brief {
+            registry: karat_core::registry::Registry::from_tools([tool.clone()]),
+            tool,
+            triggers: Vec::new(),
+            overlaps: Vec::new(),
+            clusters: Vec::new(),
+            sources: TokenSources { seed, snapshot: None },
+            silenced: Vec::new(),
+            golden: Vec::new(),
+            labeled: Vec::new(),
+        };
+        let call = ToolCall { name: "t".to_owned(), result: Some(result), ..ToolCall::default() };
+        proof_values(&brief, message, &[call], response)
+    }
+
     #[test]
-    fn raw_names_are_identifiers() {
-        let value = json!([{"city": 1, "wind_kph": {"fetchedAt": 2, "_x": 3, "ID": 4}}, {"wind_kph": 5, "a b_c": 6}]);
-        assert_eq!(raw_names(&value), ["wind_kph", "fetchedAt"]);
+    fn values_are_taken_as_the_answer_writes_them() {
+        let result =
+            json!({"name": "Red Kettle", "price": 39.9, "status": "in_transit", "currency": "EUR", "n": 1234.5});
+        let all = |response: &str| proofs(result.clone(), None, "The kettle?", response);
+        assert_eq!(all("Red Kettle costs 39.90 EUR."), ["Red Kettle", "EUR"]);
+        assert_eq!(all("Red Kettle costs $39.90."), ["Red Kettle", "39.90"]);
+        assert_eq!(all("Es kostet 39,90 Euro, unterwegs 1.234,50"), ["39,90", "1.234,50"]);
+        assert_eq!(all("It is In transit, and cost 1,234.50 in all."), ["In transit", "1,234.50"]);
+        assert_eq!(all("It costs about 40."), [""; 0]);
+    }
+
+    /// A measured value is likely to differ in the next run.
+    #[test]
+    fn measurements_without_a_token_are_no_proof() {
+        let result = json!({"temperature": 18.5, "humidity_percent": 64, "station": "Montsouris", "id": 4711});
+        let response = "Montsouris (4711): 18.5 degrees, 64 percent.";
+        assert_eq!(proofs(result.clone(), None, "Weather?", response), ["Montsouris", "4711"]);
+        let seed = json!({"w": {"temperature": 18.5}});
+        assert_eq!(proofs(result, Some(seed), "Weather?", response), ["{{seed:w.temperature}}", "Montsouris"]);
+    }
+
+    #[test]
+    fn facts_of_the_answer_complete_the_values() {
+        let seed = json!({"shop": {"town": "Ghent"}});
+        let values = proofs(json!({"carrier": "PostNord"}), Some(seed), "Order?", "PostNord brings it to Ghent.");
+        assert_eq!(values, ["PostNord", "{{seed:shop.town}}"]);
     }
 }

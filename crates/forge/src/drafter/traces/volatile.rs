@@ -25,6 +25,28 @@ const VOLATILE_LAST_WORDS: [&str; 14] = [
 /// First words of the names of fields with volatile values.
 const VOLATILE_FIRST_WORDS: [&str; 6] = ["correlation", "duration", "request", "session", "trace", "updated"];
 
+/// Words in the names of fields with measured values, which differ from run to run.
+const MEASURED_WORDS: [&str; 18] = [
+    "available",
+    "balance",
+    "count",
+    "degrees",
+    "distance",
+    "humidity",
+    "load",
+    "pressure",
+    "rank",
+    "rate",
+    "remaining",
+    "speed",
+    "stock",
+    "temp",
+    "temperature",
+    "usage",
+    "uv",
+    "wind",
+];
+
 /// Words in the names of fields with personal or secret values.
 const SENSITIVE_WORDS: [&str; 14] = [
     "birthday", "card", "email", "iban", "key", "mail", "mobile", "passcode", "password", "phone", "pin", "secret",
@@ -41,6 +63,11 @@ pub(super) fn is_volatile_name(name: &str) -> bool {
     let words = words(name);
     words.last().is_some_and(|word| VOLATILE_LAST_WORDS.contains(&word.as_str()))
         || words.first().is_some_and(|word| VOLATILE_FIRST_WORDS.contains(&word.as_str()))
+}
+
+/// Whether a field's name suggests a measured value.
+pub(super) fn is_measured_name(name: &str) -> bool {
+    words(name).iter().any(|word| MEASURED_WORDS.contains(&word.as_str()))
 }
 
 /// Whether a value looks like a time, a date or a generated id. Covers the values that the lint rules reject, and other
