@@ -71,6 +71,10 @@ impl Page {
         if let Some(answer) = &turn.answer {
             self.write_missing(answer, out);
         }
+        // An exchange ends with an empty line.
+        if turn.answer.is_some() && !turn.notes.is_empty() {
+            out.push('\n');
+        }
         if let Some(error) = &turn.error {
             let mark = self.settings.symbols.errored.trim_end();
             self.write_message(&self.settings.palette.error(mark), mark, error, out);
@@ -215,7 +219,7 @@ impl Page {
         let label = format!("{mark} ");
         write_wrapped(&label, "  ", &printable(text), self.settings.columns, &mut lines);
         let lines = lines.strip_prefix(&label).unwrap_or(&lines);
-        let _ = write!(out, "\n{painted} {lines}");
+        let _ = write!(out, "{painted} {lines}");
     }
 }
 

@@ -7,9 +7,9 @@ use super::config::{AgentArgs, AgentEndpointArgs, ConfigFileArgs, ProviderArgs, 
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat agent detect http://127.0.0.1:2024   # Find out how to talk to a running agent
-  karat agent try \"Where is order 42?\"      # Send a message and show what is read from the reply
-  karat agent show langgraph                 # Show a preset as configuration";
+  karat agent detect http://127.0.0.1:2024  # Find out how to talk to a running agent
+  karat agent try 'Where is order 42?'      # Send a message and show what is read from the reply
+  karat agent show langgraph                # Show a preset as configuration";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -81,17 +81,18 @@ pub(crate) struct AgentShowArgs {
 }
 
 const DETECT_AFTER_HELP: &str = "\
-The discovery endpoints that products document are asked first; this has no side effects. If none of them replies, a
-message is sent in the form of each product until a reply can be read. Only the server of the URL is contacted.
+The discovery endpoints that products document are asked first; this has no side effects. If none
+replies, a message is sent in the form of each product until a reply can be read. Only the server of
+the URL is contacted.
 
 Exit codes:
   0  the agent was recognised
   3  the agent was not recognised
 
 Examples:
-  karat agent detect http://127.0.0.1:2024               # Ask before a message is sent
-  karat agent detect http://127.0.0.1:3000/api/chat -y   # Send a message if necessary
-  karat agent detect http://127.0.0.1:2024 --write       # Set agentEndpoint in karat.json";
+  karat agent detect http://127.0.0.1:2024              # Ask before a message is sent
+  karat agent detect http://127.0.0.1:3000/api/chat -y  # Send a message if necessary
+  karat agent detect http://127.0.0.1:2024 --write      # Set agentEndpoint in karat.json";
 
 #[derive(Debug, Args)]
 #[command(after_help = DETECT_AFTER_HELP)]

@@ -81,9 +81,14 @@ fn report(detection: &Detection, surface: &Surface<'_>) {
     if let Some(evidence) = &detection.evidence {
         printer.note(&format!("recognised by {evidence}"));
         detection.notes.iter().for_each(|note| printer.note(note));
-        match &detection.written {
-            Some(file) => printer.note(&format!("wrote {file}")),
-            None => printer.note("pass --write to set it in karat.json, or try it: karat agent try \"Hello\""),
+        match (&detection.written, &detection.agent_endpoint) {
+            (Some(file), _) => printer.note(&format!("wrote {file}; to try it: karat agent try \"Hello\"")),
+            (None, Some(endpoint)) => {
+                let endpoint = shell_words::quote(endpoint);
+                printer.note(&format!("to try it: karat agent try \"Hello\" --agent-endpoint {endpoint}"));
+                printer.note("pass --write to set it in karat.json");
+            }
+            (None, None) => {}
         }
         return;
     }

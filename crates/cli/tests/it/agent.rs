@@ -41,7 +41,20 @@ fn shows_the_request_the_reply_and_what_was_read() {
     let server = ScriptedServer::start(json!({"*": shop_reply()}));
     let output = project_at(&server.endpoint()).run(["agent", "try", "Where is order 42?"]);
     assert_fits(&output);
-    insta::assert_snapshot!(output.filtered(), @"");
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let request = format!(
+        "request       POST {}\n  content-type: application/json\n  {{\n    \"message\": \"Where is order 42?\"\n  }}\n\
+         reply         200, application/json, ",
+        server.endpoint()
+    );
+    assert!(output.stdout.starts_with(&request), "{}", output.stdout);
+    let read = "\nanswer        Order 42 has shipped.\n\
+        tool calls    get_order {\"order_id\":\"42\"} -> {\"status\":\"shipped\"}\n              \
+        get_weather {\"city\":\"Oslo\"} -> failed\n\
+        usage         12 input tokens, 5 output tokens\n\
+        model         scripted-1\n";
+    assert!(output.stdout.contains(read), "{}", output.stdout);
+    assert!(output.stdout.ends_with("not reported  stop reason\n"), "{}", output.stdout);
 }
 
 #[test]
@@ -132,7 +145,7 @@ fn shows_sessions_polls_and_the_id_of_the_agent() {
     let server = ScriptedServer::start(json!({
         "": {"json": {"id": "session-1"}},
         "hi": {"json": {"run": "r1"}},
-        "GET /runs/r1": {"status": "done", "reply": "hello"},
+        "GET /runs/r1": {"json": {"status": "done", "reply": "hello"}},
     }));
     let agent = json!({
         "session": {"request": {"url": "/sessions"}, "id": "/id"},
@@ -241,7 +254,30 @@ fn needs_one_agent() {
 fn lists_presets() {
     let output = project().run(["agent", "show"]);
     assert_fits(&output);
-    insta::assert_snapshot!(output.filtered(), @"");
+    insta::assert_snapshot!(output.filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    kind       product                      text  calls  failures  turns  approvals
+    langgraph  LangGraph server             yes   yes    yes       yes    yes
+    langserve  LangServe                    yes   some   no        yes    no
+    adk        Google ADK (adk api_server)  yes   yes    yes       yes    yes
+    mastra     Mastra server                yes   yes    yes       yes    yes
+    ai-sdk     Vercel AI SDK (useChat)      yes   yes    yes       yes    yes
+    ag-ui      AG-UI                        yes   yes    yes       yes    yes
+    a2a        Agent2Agent 0.3              yes   some   some      yes    yes
+    a2a-v1     Agent2Agent 1.0              yes   some   some      yes    yes
+    dify       Dify app                     yes   some   no        yes    no
+    n8n        n8n Chat Trigger             yes   some   no        yes    no
+    flowise    Flowise flow                 yes   yes    yes       yes    yes
+    rasa       Rasa REST channel            yes   no     no        yes    no
+    chat       OpenAI chat completions      yes   some   no        yes    no
+    responses  OpenAI Responses             yes   yes    some      yes    yes
+    messages   Anthropic Messages           yes   yes    yes       yes    no
+
+    "some" depends on the agent; karat counts assertions that it cannot judge.
+    To show a preset as configuration: karat agent show KIND
+    ----- stderr -----
+    "#);
 }
 
 /// A preset that was copied to `karat.json` sends the same request as the preset.
@@ -399,6 +435,27 @@ fn init_proposes_the_preset_of_a_running_agent() {
     let output = project.run(["init", "--yes", "--ports", &port, "--message", "Hello"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert_eq!(project.read_json("karat.json")["agentEndpoint"], format!("langgraph:http://localhost:{port}"));
+}
+
+/// Every configuration that the guide shows is valid.
+#[test]
+fn documented_configurations_are_valid() {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/agents.md")).unwrap();
+    let blocks: Vec<&str> =
+        guide.split("```json\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    assert!(blocks.len() > 15, "{blocks:?}");
+    for block in blocks {
+        let config: Value = serde_json::from_str(block).expect(block);
+        let endpoint = config["agentEndpoint"].as_str().expect(block);
+        let is_preset = endpoint.contains(":http") && !endpoint.starts_with("http");
+        if is_preset {
+            let shown = project().run(["agent", "show", endpoint]);
+            assert_eq!(shown.code, Some(0), "{block}: {}", shown.both());
+        }
+        // Nothing is selected, but the configuration is read.
+        let listed = project().file("karat.json", block).file("evals/none.txt", "").run(["run", "--list"]);
+        assert_eq!(listed.code, Some(4), "{block}: {}", listed.both());
+    }
 }
 
 /// Fakes of products, written from their documentation.

@@ -315,14 +315,15 @@ impl Talk<'_> {
                 if trace.calls_unreported && trace.warnings.is_empty() {
                     notes.push(self.unreported_calls(preset.as_ref()));
                 }
-                if trace.tool_calls.iter().any(|call| call.success.is_none()) {
+                let is_paused = trace.stop_reason.as_deref() == Some(APPROVAL);
+                if !is_paused && trace.tool_calls.iter().any(|call| call.success.is_none()) {
                     notes.push(
                         "the reply does not tell which calls failed, so 'noToolErrors' cannot be judged: set \
                          'agent.response.toolCall.failed' to a condition on the call or its result"
                             .to_owned(),
                     );
                 }
-                if trace.stop_reason.as_deref() == Some(APPROVAL) {
+                if is_paused {
                     notes.push(match &preset {
                         Some(preset) if preset.agent.get("resume").is_none() => {
                             "the agent waits for approval: describe the request after a decision in 'agent.resume', \
