@@ -13,8 +13,8 @@ use karat_core::port::DISK_FULL;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::{
-    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, duration_text,
-    not_stored_warnings, rerun_command,
+    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, not_stored_warnings,
+    rerun_command,
 };
 use karat_workflows::run_suites::{Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
@@ -75,8 +75,7 @@ async fn run_once(
     surface.printer.set_progress_bar(None);
     let outcome = outcome?;
     let status = finish(&outcome, context, surface.printer);
-    let elapsed = Some(outcome.totals.wall_clock_ms);
-    report_result_files(&outcome, elapsed, status, context, surface.printer);
+    report_result_files(&outcome, status, context, surface.printer);
     let failed_ids = failed_ids.into_ids();
     // A watched run is repeated anyway.
     if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
@@ -88,21 +87,14 @@ async fn run_once(
     Ok(report_recordings(&outcome, status, surface.printer))
 }
 
-/// Notes where the results are, and how long the run took.
-pub(crate) fn report_result_files(
-    outcome: &Outcome,
-    elapsed_ms: Option<u64>,
-    status: ExitStatus,
-    context: &Context<'_>,
-    printer: &Printer,
-) {
+/// Notes where the results are.
+pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = counted(outcome.totals.suites + rubrics, "result file");
     // A different status means that some results were not written.
     if status == outcome.totals.status() {
         let folder = context.settings.display_path(&context.settings.layout.output_dir);
-        let elapsed = elapsed_ms.map(|elapsed| format!(" ({})", duration_text(elapsed))).unwrap_or_default();
-        printer.note(&format!("run {}: {files} in {folder}{elapsed}", outcome.run_id));
+        printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
     }
 }
 

@@ -49,7 +49,7 @@ fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     let outcome = merge_runs(&request, &context, |cases| reporters(args.format, reports, cases, surface))?;
     surface.printer.set_progress_bar(None);
     let status = finish(&outcome, &context, surface.printer);
-    report_result_files(&outcome, None, status, &context, surface.printer);
+    report_result_files(&outcome, status, &context, surface.printer);
     Ok(status)
 }
 

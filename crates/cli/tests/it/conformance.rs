@@ -8,7 +8,7 @@ use crate::support::project_with_python;
 
 #[test]
 fn routing() {
-    assert_conforms("routing.json", 27, 0);
+    assert_conforms("routing.json", 33, 0);
 }
 
 #[test]

@@ -256,7 +256,8 @@ fn requirements_decide_the_exit_code() {
     ----- stdout -----
     ----- stderr -----
     error: invalid value 'tests' for '--require[=<NAME,NAME>]'
-      [possible values: all, tested, golden, labeled, overlaps, clusters, fresh, known]
+      [possible values: all, tested, golden, labeled, overlaps, clusters, fresh,
+        known]
 
       tip: a similar value exists: 'tested'
 

@@ -246,7 +246,7 @@ fn missing_cases_of_the_baseline_are_reported() {
     };
     assert_eq!(missing(&[]), Value::Null);
     assert!(!run(&[]).stdout.contains("of the baseline"));
-    assert_eq!(missing(&["--id", "gs-x-001"]), json!({"notRun": ["gs-x-002", "gs-y-001"], "removed": []}));
+    assert_eq!(missing(&["--id", "gs-x-001"]), json!({"notRun": ["gs-y-001", "gs-x-002"], "removed": []}));
     assert_eq!(missing(&["evals/x.golden.json"]), json!({"notRun": ["gs-y-001"], "removed": []}));
 
     let skipped = json!({"id": "gs-x-002", "input": {"message": "b"}, "expect": {}, "skip": "later"});

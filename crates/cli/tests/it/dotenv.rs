@@ -52,7 +52,7 @@ fn reads_the_file_in_the_project_root() {
     project.write("shop/.env", "KARAT_CONFIG=other.json\n");
     insta::assert_snapshot!(project.run(["run", "shop"]).filtered_stderr(), @"
     warning: KARAT_CONFIG in .env has no effect: it determines which .env is read
-    run [RUN_ID]: 1 result file in shop/evals/results ([TIME])
+    run [RUN_ID]: 1 result file in shop/evals/results
     ");
 }
 

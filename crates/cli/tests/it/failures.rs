@@ -62,7 +62,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         'Monday' in response but found it
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results ([TIME])
+    run [RUN_ID]: 1 result file in results
     to rerun what did not pass:
       karat run --no-store --id gs-shop-002 --id gs-shop-003
     "#);
@@ -81,7 +81,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results ([TIME])
+    run [RUN_ID]: 1 result file in results
     "#);
 }
 
@@ -250,7 +250,8 @@ fn a_full_disk_is_reported_once() {
     let output = project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(&reports).copied());
     assert_eq!(output.code, Some(3), "{}", output.both());
     insta::assert_snapshot!(output.filtered_stderr(), @"
-    error: no space left on device: cannot write the JUnit report to /dev/full and 1 more
+    error: no space left on device: cannot write the JUnit report to /dev/full and
+      1 more
     hint: free some space and run the command again
     ");
 }
@@ -265,7 +266,7 @@ fn the_cost_is_shown_although_an_answer_has_none() {
         project.run(["run", "--agent-endpoint", "scripted:agent.json"].iter().chain(arguments).copied()).stdout
     };
     let stdout = run(&[]);
-    assert!(stdout.contains(" total | at least $0.000180\n"), "{stdout}");
+    assert!(stdout.contains("\n  at least $0.000180\n"), "{stdout}");
     let stdout = run(&["--id", "gs-x-001"]);
     assert!(stdout.contains(" total | $0.000180\n"), "{stdout}");
 }

@@ -53,7 +53,7 @@ fn shows_agents_side_by_side() {
 
     4 suites: 5/6 passed | 1 failed | 0 skipped assertions
     ----- stderr -----
-    run [RUN_ID]: 4 result files in results ([TIME])
+    run [RUN_ID]: 4 result files in results
     to rerun what did not pass:
       karat run --matrix scripted:a.json,scripted:b.json --id gs-x-002
     ");

@@ -65,7 +65,7 @@ fn shows_and_writes_scores_separately() {
         judged by scripted:judge.json
 
     ----- stderr -----
-    run [RUN_ID]: 2 result files in results ([TIME])
+    run [RUN_ID]: 2 result files in results
     ");
     let results = rubric_results(&project);
     let [result] = &results[..] else { panic!("{results:?}") };

@@ -69,7 +69,7 @@ fn prints_the_summary() {
         HTTP 500 Internal Server Error: boom
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in results ([TIME])
+    run [RUN_ID]: 1 result file in results
     to rerun what did not pass:
       karat run --all-failures --id gs-get-weather-002 --id gs-get-weather-003 --id gs-get-weather-005
     "#);
@@ -535,7 +535,7 @@ fn a_project_folder_uses_its_own_config() {
 
     2 suites: 2/2 passed | 0 failed | 0 skipped assertions
     ----- stderr -----
-    run [RUN_ID]: 2 result files in shop/out ([TIME])
+    run [RUN_ID]: 2 result files in shop/out
     ");
     // A result for each eval file, with and without a tier in its name, and the old file.
     assert_eq!(project.files_in("shop/out", ".json").len(), 3);

@@ -133,7 +133,8 @@ fn an_incomplete_run_is_marked() {
     assert!(shown.contains("  not run\n    gs-y-001, gs-y-002\n"), "{shown}");
     assert!(!project.run(["show", "latest~1"]).stdout.contains("incomplete"));
     insta::assert_snapshot!(project.run(["show", "gs-y-001"]).filtered_stderr(), @"
-    error: case 'gs-y-001' was selected in run [RUN_ID], but did not run
+    error: case 'gs-y-001' was selected in run [RUN_ID],
+      but did not run
     ");
 
     let diff = project.run(["diff"]);
@@ -190,7 +191,8 @@ fn a_missing_result_file_is_noticed() {
     assert!(list.contains("missing files"), "{list}");
     assert_eq!(project.run(["show", "--failed"]).code, Some(4));
     insta::assert_snapshot!(project.run(["show", "--failed"]).filtered_stderr(), @"
-    error: every case that ran passed in run [RUN_ID], but it is incomplete: 1 result file is missing
+    error: every case that ran passed in run [RUN_ID],
+      but it is incomplete: 1 result file is missing
     ");
     let diff = project.run(["diff", "latest~1", "latest"]).stdout;
     assert!(diff.contains("is incomplete: 1 result file is missing"), "{diff}");

@@ -61,7 +61,7 @@ fn marks_flaky_cases() {
         expected 'ok' in response but not found
 
     ----- stderr -----
-    run [RUN_ID]: 1 result file in evals/results ([TIME])
+    run [RUN_ID]: 1 result file in evals/results
     to rerun what did not pass:
       karat run --trials 5 --agent-endpoint http://127.0.0.1:[PORT]/chat --id gs-x-001
     ");
@@ -100,6 +100,7 @@ fn aligns_columns_in_ascii() {
           calls    none
     -------------------------------------------------------------------
       0/2 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
+      at least $0.0900
       3/10 trials passed, 1 errored (33% of 9 verdicts, 95% interval 12-65%)
       1 flaky
 
@@ -145,7 +146,7 @@ fn gates_decide_the_exit_code() {
       ✓ maxCostUsd    $0.1, at most $0.1
       ✓ p95LatencyMs  [TIME], at most [TIME]
     ----- stderr -----
-    run [RUN_ID]: 1 result file in evals/results ([TIME])
+    run [RUN_ID]: 1 result file in evals/results
     to rerun what did not pass: karat run --report 'markdown=held.md' --id gs-x-001
     ");
     let page = project.read("held.md");

@@ -178,6 +178,8 @@ fn turn_of(entry: &Map<String, Value>, number: usize) -> &Map<String, Value> {
     turns.get(number).or_else(|| turns.last()).and_then(Value::as_object).unwrap_or(entry)
 }
 
+const OTHER_CALL_KEYS: [&str; 5] = ["tool_calls", "tools", "steps", "intermediate_steps", "intermediateSteps"];
+
 /// Builds an agent's reply, with defaults for missing fields.
 fn agent_answer(entry: &Map<String, Value>) -> Reply {
     reply::read(entry, |text| {
@@ -190,7 +192,10 @@ fn agent_answer(entry: &Map<String, Value>) -> Reply {
         let mut wire = entry.clone();
         wire.retain(|key, _| !["delayMs", "truncated", "headers"].contains(&key.as_str()));
         wire.entry("response").or_insert_with(|| json!(""));
-        wire.entry("toolCalls").or_insert_with(|| json!([]));
+        // An agent that calls the list otherwise has no `toolCalls`.
+        if !OTHER_CALL_KEYS.iter().any(|key| wire.contains_key(*key)) {
+            wire.entry("toolCalls").or_insert_with(|| json!([]));
+        }
         Value::Object(wire)
     })
 }

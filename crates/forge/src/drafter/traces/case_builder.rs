@@ -122,10 +122,24 @@ fn description(purpose: &Purpose) -> String {
     }
 }
 
+/// Replaces each run of white space by one space.
+fn one_space(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        let character = if character.is_whitespace() { ' ' } else { character };
+        if character != ' ' || !out.ends_with(' ') {
+            out.push(character);
+        }
+    }
+    out
+}
+
 /// Returns texts that must not be in the response, except those that were in the observed one.
 fn forbidden_texts(purpose: &Purpose, observed: &ObservedTurn) -> Vec<String> {
     let response = &observed.response;
-    let is_new = |text: &&str| !response.contains(*text);
+    // White space is compared as one space, since a near miss fails a strict case.
+    let spaced = one_space(response);
+    let is_new = |text: &&str| !response.contains(*text) && !spaced.contains(&one_space(text));
     let mut forbidden: Vec<String> = NON_ANSWERS.iter().copied().filter(is_new).map(str::to_owned).collect();
     if *purpose == Purpose::NoLeak {
         forbidden.extend(leak_markers(&observed.calls, response));
