@@ -254,9 +254,9 @@ fn missing_cases_of_the_baseline_are_reported() {
     assert_eq!(missing(&[]), Value::Null);
     project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
     std::fs::remove_file(project.path().join("evals/y.golden.json")).unwrap();
-    assert_eq!(missing(&[]), json!({"notRun": [], "removed": ["gs-x-002", "gs-y-001"]}));
+    assert_eq!(missing(&[]), json!({"notRun": [], "removed": ["gs-y-001", "gs-x-002"]}));
     let output = run(&["--report", "markdown=summary.md"]);
-    let text = "2 cases of the baseline are no longer in the eval files: gs-x-002, gs-y-001";
+    let text = "2 cases of the baseline are no longer in the eval files: gs-y-001, gs-x-002";
     assert!(output.stdout.contains(text), "{}", output.stdout);
     assert!(project.read("summary.md").contains("2 cases of the baseline are no longer in the eval files"));
     let result = newest_result(&project, "evals/results");

@@ -80,7 +80,8 @@ pub(super) fn compile(document: &Value, vectors: &[&Value]) -> Result<Value, Str
     }
     let arguments: Vec<Value> =
         arguments.into_iter().map(Value::from).chain(settings.arguments.iter().cloned()).collect();
-    let exit = i32::from(!all_pass);
+    // A vector whose case is errored names the exit code.
+    let exit = vectors.iter().filter_map(|vector| vector["exit"].as_i64()).max().unwrap_or(i64::from(!all_pass));
     let step = json!({"args": arguments, "exit": exit, "result": {"cases": expected_cases}});
     Ok(json!({"name": "vectors", "files": files, "agent": script, "steps": [step]}))
 }
