@@ -87,8 +87,10 @@ impl TrialContext<'_> {
 
     /// Returns the trace context of a turn of the conversation, which differs between trials and between runs.
     pub fn trace_context(&self, turn: usize) -> TraceContext {
-        let hex = long_hash(format!("trace:{}:{}:{turn}", self.run_id, self.number).as_bytes());
-        TraceContext { trace_id: hex[..32].to_owned(), span_id: hex[32..48].to_owned() }
+        let id = |kind: &str| long_hash(format!("{kind}:{}:{}:{turn}", self.run_id, self.number).as_bytes());
+        let mut span_id = id("span");
+        span_id.truncate(16);
+        TraceContext { trace_id: id("trace"), span_id }
     }
 }
 
