@@ -222,12 +222,7 @@ impl HttpConfig {
 impl SessionConfig {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
-        let request = object.required("request", path, problems, |value, path, problems| {
-            let mut object = ObjectReader::open(value, path, problems)?;
-            let request = ExtraRequest::read(&mut object, Scope::Request, path, problems);
-            object.close(path, problems);
-            Some(request)
-        });
+        let request = object.required("request", path, problems, ExtraRequest::read_object);
         let id = object.nullable("id", path, problems, Selector::read);
         object.close(path, problems);
         Some(Self { request: request?, id })
@@ -237,12 +232,7 @@ impl SessionConfig {
 impl PollConfig {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
-        let request = object.required("request", path, problems, |value, path, problems| {
-            let mut object = ObjectReader::open(value, path, problems)?;
-            let request = ExtraRequest::read(&mut object, Scope::Request, path, problems);
-            object.close(path, problems);
-            Some(request)
-        });
+        let request = object.required("request", path, problems, ExtraRequest::read_object);
         let until = object.required("until", path, problems, Rule::read);
         let interval_ms = object.nullable("intervalMs", path, problems, read_positive_count);
         object.close(path, problems);
@@ -268,6 +258,13 @@ impl ResumeConfig {
 }
 
 impl ExtraRequest {
+    fn read_object(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
+        let mut object = ObjectReader::open(value, path, problems)?;
+        let request = Self::read(&mut object, Scope::Request, path, problems);
+        object.close(path, problems);
+        Some(request)
+    }
+
     fn read(object: &mut ObjectReader<'_>, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Self {
         Self {
             method: object.nullable("method", path, problems, Method::read),

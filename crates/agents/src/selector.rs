@@ -32,7 +32,7 @@ pub(crate) enum Found<'v> {
     /// Null, or a list without parts.
     Empty,
     Nothing,
-    /// A value that is no text: its type.
+    /// A value that is not a string: its type.
     NotText(&'static str),
 }
 

@@ -173,7 +173,7 @@ impl FunctionAgent {
         let mut process = if let Some(process) = kept.take().await {
             process
         } else {
-            // Loading takes seconds with some libraries, and is no part of the answer's latency.
+            // Loading takes seconds with some libraries and does not count as latency.
             let _wait = WaitGuard::begin(trial.wait_observer);
             self.load().await.map_err(|message| AgentError::unreachable(message, Duration::ZERO, 1))?
         };

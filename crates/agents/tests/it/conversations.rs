@@ -402,3 +402,15 @@ fn plain_determinants_are_stable() {
     });
     assert_eq!(agent.determinants(&case("hi"))["request"], expected);
 }
+
+#[test]
+fn a_trace_context_is_valid_and_differs_between_turns() {
+    let case = case("a");
+    let context = |turn| trial(&case, 0).trace_context(turn);
+    let is_hex = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    let (first, second) = (context(0), context(1));
+    assert_eq!((first.trace_id.len(), first.span_id.len(), first.traceparent().len()), (32, 16, 55));
+    assert!(is_hex(&first.trace_id) && is_hex(&first.span_id), "{first:?}");
+    assert_eq!(first, context(0));
+    assert_ne!(first.trace_id, second.trace_id);
+}

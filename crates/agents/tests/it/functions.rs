@@ -152,7 +152,7 @@ export function throws_text() {
 export async function exits(message) {
   if (message === "die") process.exit(7);
   if (message === "kill") process.kill(process.pid, "SIGKILL");
-  if (message === "reject") Promise.reject(new Error("nobody waits"));
+  if (message === "reject") Promise.reject(new Error("unhandled"));
   if (message === "hang") for (;;);
   await new Promise((resolve) => setTimeout(resolve, 10));
   return { response: String(process.pid) };
@@ -468,7 +468,7 @@ async fn an_unhandled_rejection_costs_one_case() {
     let project = Project::new();
     let agent = project.agent("node:functions.mjs#exits");
     let error = ask(&agent, "reject").await.expect_err("a crash").message;
-    assert!(error.contains("exit status 1") && error.contains("nobody waits"), "{error}");
+    assert!(error.contains("exit status 1") && error.contains("unhandled"), "{error}");
     ask(&agent, "hi").await.unwrap();
 }
 

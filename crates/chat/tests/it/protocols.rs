@@ -299,7 +299,7 @@ fn reads_short_events_of_ag_ui() {
 
 #[test]
 fn asks_for_the_confirmation_of_googles_kit() {
-    // The tool did not run: what stands in place of its result is no failure.
+    // The tool did not run, so the text in place of its result does not mark a failure.
     let reply = read(&json!([
         {"author": "shop", "content": {"parts": [{"functionCall": {"id": "1", "name": "delete", "args": {"n": 7}}}]}},
         {"author": "shop", "longRunningToolIds": ["c"], "content": {"parts": [{"functionCall": {"id": "c", "name": "adk_request_confirmation",

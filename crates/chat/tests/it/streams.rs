@@ -54,7 +54,7 @@ fn the_first_text_is_that_of_the_event_with_it() {
             part.steps.iter().map(|step| step.text.clone()).find(|text| !text.is_empty())
         };
         assert_eq!(text(first), None, "{}: there is text before event {first}", exchange.name);
-        // Progress of a task is no text of the answer, but it shows that the agent answers.
+        // The progress of a task is not part of the answer, but shows that the agent is answering.
         if whole.protocol != "a2a" {
             assert!(text(first + 1).is_some(), "{}: there is no text in event {first}", exchange.name);
         }
