@@ -56,7 +56,9 @@ pub(crate) struct Requests {
     /// With the decision.
     pub(crate) resume: Option<(RequestTemplate, Value)>,
     /// The forms of the user's and the agent's messages, if a request has them.
-    pub(crate) forms: Option<(Node, Node)>,
+    forms: Option<(Node, Node)>,
+    /// Whether a request has them even if the conversation has a single turn.
+    single_turn_has_history: bool,
 }
 
 /// The request, when its reply is the answer, and the delay before it.
@@ -301,8 +303,9 @@ impl Requests {
         let (message, turn) = (message(false)?, message(adds_conversation)?);
         let is_history =
             |placeholder: &Placeholder| matches!(placeholder, Placeholder::Messages | Placeholder::UserMessage);
-        let templates = [&message, &turn].into_iter().chain(resume.iter().map(|(resume, _)| resume));
-        let forms = if templates.into_iter().any(|template| template.uses(&is_history)) {
+        let single_turn_has_history =
+            message.uses(&is_history) || resume.as_ref().is_some_and(|(resume, _)| resume.uses(&is_history));
+        let forms = if single_turn_has_history || turn.uses(&is_history) {
             let form = request.message_form.clone().unwrap_or_default();
             let mut compile = |form| Node::compile(form, Scope::Item, environment);
             let forms = compile(&form.user).and_then(|user| Ok((user, compile(&form.assistant)?)));
@@ -310,7 +313,12 @@ impl Requests {
         } else {
             None
         };
-        Ok(Self { session, message, turn, poll, resume, forms })
+        Ok(Self { session, message, turn, poll, resume, forms, single_turn_has_history })
+    }
+
+    /// Returns the forms of messages if a request of the conversation has them.
+    pub(crate) fn forms(&self, has_turns: bool) -> Option<&(Node, Node)> {
+        self.forms.as_ref().filter(|_| has_turns || self.single_turn_has_history)
     }
 }
 

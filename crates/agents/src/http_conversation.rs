@@ -193,7 +193,8 @@ impl<'a> HttpConversation<'a> {
         if self.agent.config.telemetry.is_some() {
             self.traceparent = Some(self.trial.trace_context(self.turn).traceparent());
         }
-        let form = match &self.agent.requests.forms {
+        let forms = self.agent.requests.forms(self.trial.has_turns);
+        let form = match forms {
             Some((user, _)) => Some(self.form(user, text)?),
             None => None,
         };
@@ -207,7 +208,7 @@ impl<'a> HttpConversation<'a> {
         self.session = Some(session);
         let (trace, value) = finished.map_err(|error| AttemptError { elapsed: elapsed + error.elapsed, ..error })?;
         let trace = Trace { latency_ms: trace.latency_ms + elapsed.as_secs_f64() * 1000.0, ..trace };
-        if let Some((_, assistant)) = &self.agent.requests.forms {
+        if let Some((_, assistant)) = forms {
             let answered = self.form(assistant, &trace.response)?;
             self.history.extend(form);
             self.history.push(answered);
