@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::time::uptime;
@@ -10,7 +11,7 @@ use tracing_subscriber::fmt::time::uptime;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// Sets up logging if it is requested; without a subscriber it costs nothing.
+/// Sets up logging if it is requested.
 pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>) -> Result<(), Failure> {
     // Matches every crate whose name starts with karat.
     let flags = match verbose {
@@ -21,6 +22,8 @@ pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>)
     };
     let directives: Vec<&str> = flags.into_iter().chain(variable).collect();
     if directives.is_empty() {
+        // Without any subscriber, `tracing` computes the fields of every span for the crate `log`.
+        tracing::subscriber::set_global_default(NoSubscriber::new()).ok();
         return Ok(());
     }
     // The last directive for a target wins, so the variable overrides the flags.
