@@ -1,14 +1,21 @@
 //! Prompts in the terminal.
 
+use std::io::{self, IsTerminal};
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use inquire::ui::RenderConfig;
 use karat_core::exit::ExitStatus;
 
 use crate::failure::Failure;
+use crate::interrupt::exit_now;
 
 /// Whether a prompt is waiting for an answer; meanwhile nothing polls the cancellation token.
 static IS_PROMPTING: AtomicBool = AtomicBool::new(false);
+
+/// How often a prompt checks whether its terminal was closed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a prompt has no answer.
 #[derive(Debug)]
@@ -60,7 +67,9 @@ pub(crate) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer>
     }
 }
 
-fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
+/// Shows a prompt of `inquire` and waits for the answer.
+pub(crate) fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
+    exit_when_terminal_closes();
     IS_PROMPTING.store(true, Ordering::SeqCst);
     let answer = show();
     IS_PROMPTING.store(false, Ordering::SeqCst);
@@ -70,4 +79,24 @@ fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<
         inquire::InquireError::OperationInterrupted | inquire::InquireError::IO(_) => NoAnswer::Interrupted,
         other => NoAnswer::Failed(other.to_string()),
     })
+}
+
+/// Ends the program if the terminal of a prompt is closed. Without this, reading from it would repeat forever, since the
+/// signal of a closed terminal reaches only programs that it controls.
+fn exit_when_terminal_closes() {
+    static STARTED: Once = Once::new();
+    if !io::stdin().is_terminal() {
+        return;
+    }
+    STARTED.call_once(|| {
+        let watch = || {
+            loop {
+                std::thread::sleep(POLL_INTERVAL);
+                if is_asking() && !io::stdin().is_terminal() {
+                    exit_now();
+                }
+            }
+        };
+        std::thread::Builder::new().spawn(watch).ok();
+    });
 }

@@ -43,7 +43,10 @@ impl<'s> Surface<'s> {
 
     /// Runs a workflow; an interrupt ends the program.
     #[expect(clippy::unused_self, reason = "workflows are run by a surface")]
-    pub(crate) fn run<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    pub(crate) fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
         let runtime = runtime()?;
         let interrupts = Interrupts::listen(&runtime);
         runtime.spawn(async move {

@@ -55,18 +55,19 @@ fn run_detect(args: &AgentDetectArgs, surface: &Surface<'_>) -> Result<ExitStatu
     let (environment, printer) = (surface.environment, surface.printer);
     let url = complete_url(&args.url);
     printer.redactor.add_secrets_in("agentEndpoint", &Value::from(url.as_str()));
-    let mut detection = surface.run(by_discovery(&url))?;
-    if !detection.is_found() {
-        let interactive = environment.stdin_is_terminal && environment.stderr_is_terminal;
-        if !args.yes {
-            let question = format!("No discovery endpoint replied. Send '{MESSAGE}' in the form of several products?");
-            if !interactive || !ask::yes_or_no(&question, true)? {
-                let message = format!("no discovery endpoint of a known product replied at {url}");
-                return Err(Failure::errored(message).hint(format!("pass --yes to send it '{MESSAGE}'")));
-            }
+    let interactive = environment.stdin_is_terminal && environment.stderr_is_terminal;
+    let mut detection = surface.run(async {
+        let detection = by_discovery(&url).await?;
+        if detection.is_found() {
+            return Ok(detection);
         }
-        detection = surface.run(async { Ok(by_replies(&url, &context).await) })?;
-    }
+        let question = format!("No discovery endpoint replied. Send '{MESSAGE}' in the form of several products?");
+        if !args.yes && (!interactive || !ask::yes_or_no(&question, true)?) {
+            let message = format!("no discovery endpoint of a known product replied at {url}");
+            return Err(Failure::errored(message).hint(format!("pass --yes to send it '{MESSAGE}'")));
+        }
+        Ok(by_replies(&url, &context).await)
+    })?;
     if let Some(endpoint) = detection.agent_endpoint.as_ref().filter(|_| args.write) {
         detection.written = Some(write(endpoint, &context)?);
     }

@@ -6,10 +6,15 @@ use karat_report::{EXAMPLE_MESSAGE, init_help, init_summary};
 use karat_workflows::init::{AGENT_VARIABLE, Command, Init, LoopbackProbe, Question, Request, Step};
 
 use crate::args::InitArgs;
+use crate::ask::{self, NoAnswer};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    surface.run(converse(args, surface))
+}
+
+async fn converse(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let (environment, printer) = (surface.environment, surface.printer);
     let interactive = !args.yes && environment.stdin_is_terminal && environment.stderr_is_terminal;
     let request = Request {
@@ -19,10 +24,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
         find_tools: args.tool_registry_path.is_none(),
     };
     let mut init = Init::begin(&request, &LoopbackProbe)?;
-    surface.run(async {
-        init.recognise_agents().await;
-        Ok(())
-    })?;
+    init.recognise_agents().await;
     init.discovered().problems.iter().for_each(|problem| printer.warn(problem));
     if args.agent_endpoint.is_none() && init.discovered().agent.is_some() {
         printer.note(&format!("using the agent of {AGENT_VARIABLE}"));
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
                 Some(answer) => init.apply(Command::Answer(answer))?,
                 None if interactive => {
                     let columns = environment.stderr_columns.unwrap_or(80);
-                    let answer = ask(question, default.as_deref(), &init, columns)?;
+                    let answer = ask_user(question, default.as_deref(), &init, columns)?;
                     if let Err(error) = init.apply(Command::Answer(answer)) {
                         printer.failure(&error.into());
                     }
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
             }
             Step::ListTools => {
                 printer.note("starting the MCP servers to list their tools");
-                surface.run(init.list_tools(&printer.redactor, printer.as_ref()))?;
+                init.list_tools(&printer.redactor, printer.as_ref()).await?;
             }
             Step::Write => init.apply(Command::Write)?,
             Step::Done(written) => {
@@ -134,7 +136,7 @@ fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
     failure
 }
 
-fn ask(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Result<String, Failure> {
+fn ask_user(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Result<String, Failure> {
     let text = match question {
         Question::Agent => "Agent (a URL, openai:MODEL or command:PROGRAM):",
         Question::Registry => "Tools (a file, a folder or an MCP server; empty for none):",
@@ -157,10 +159,12 @@ fn ask(question: Question, default: Option<&str>, init: &Init, columns: usize) -
         Some(default) => prompt = prompt.with_default(default),
         None => {}
     }
-    prompt.prompt().map_err(|error| match error {
-        inquire::InquireError::OperationCanceled | inquire::InquireError::OperationInterrupted => {
+    ask::prompt(|| prompt.prompt()).map_err(|no_answer| match no_answer {
+        NoAnswer::Cancelled | NoAnswer::Interrupted => {
             Failure { status: ExitStatus::Interrupted, ..Failure::invalid("nothing was written") }
         }
-        other => Failure::invalid(format!("cannot prompt: {other}")).hint("pass the answers as flags, or --yes"),
+        NoAnswer::Failed(error) => {
+            Failure::invalid(format!("cannot prompt: {error}")).hint("pass the answers as flags, or --yes")
+        }
     })
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C and other signals: finished cases are written, child processes are killed.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use karat_testkit::mcp::shell_server;
@@ -86,4 +87,20 @@ fn an_interrupt_before_the_first_case_kills_child_processes(#[case] signal: &str
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(output.code, Some(130), "{}", output.both());
     assert!(has_exited(&server) && has_exited(&snapshot), "a child process is still running");
+}
+
+#[rstest]
+#[case::init("own", "Agent (a URL", &["init", "--ports", "1"])]
+#[case::init_in_a_foreign_terminal("foreign", "Agent (a URL", &["init", "--ports", "1"])]
+#[case::detect("own", "No discovery endpoint", &["agent", "detect", "http://127.0.0.1:9"])]
+#[case::detect_in_a_foreign_terminal("foreign", "No discovery endpoint", &["agent", "detect", "http://127.0.0.1:9"])]
+fn a_prompt_ends_when_the_terminal_closes(#[case] terminal: &str, #[case] prompt: &str, #[case] arguments: &[&str]) {
+    let project = project();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/closed_terminal.py");
+    let mut command = Command::new("python3");
+    command.args([script, terminal, prompt, "--", env!("CARGO_BIN_EXE_karat")]).args(arguments);
+    command.current_dir(project.path()).env("TERM", "xterm").env("NO_COLOR", "1");
+    let output = command.output().expect("python3 runs");
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(stdout, "130\n", "{stderr}");
 }

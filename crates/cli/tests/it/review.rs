@@ -416,7 +416,9 @@ fn exits_when_the_terminal_closes() {
         let project = project_with_traces(&["t1", "t2", "t3"]);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/closed_terminal.py");
         let mut command = Command::new("python3");
-        command.args([script, terminal, env!("CARGO_BIN_EXE_karat"), "review"]).current_dir(project.path());
+        command
+            .args([script, terminal, "1 of 3", "g", "2 of 3", "--", env!("CARGO_BIN_EXE_karat"), "review"])
+            .current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
         let output = command.output().expect("python3 runs");
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

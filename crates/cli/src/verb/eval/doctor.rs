@@ -26,7 +26,7 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     // Slow, so it runs where an interrupt can end it.
-    let mut report = surface.run(async { Ok(doctor(&surface.environment.process, &mut print)) })?;
+    let mut report = surface.run(async { Ok::<_, Failure>(doctor(&surface.environment.process, &mut print)) })?;
     written?;
     let error = report.error.take();
     match args.format {
