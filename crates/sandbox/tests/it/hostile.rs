@@ -131,8 +131,8 @@ fn hostile_functions_end_as_expected_and_leave_no_state() {
     let problems_in =
         |isolation| -> Vec<String> { all.iter().flat_map(|source| problems_of(sandbox, source, isolation)).collect() };
     let problems = std::thread::scope(|scope| {
-        let strict = scope.spawn(|| problems_in(Isolation::Strict));
-        let mut problems = problems_in(Isolation::Namespace);
+        let strict = scope.spawn(|| problems_in(Isolation::Shared));
+        let mut problems = problems_in(Isolation::Fresh);
         problems.extend(strict.join().unwrap());
         problems
     });

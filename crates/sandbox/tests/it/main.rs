@@ -4,9 +4,10 @@
 
 mod doctor;
 mod features;
+mod generator;
 mod hostile;
+mod isolation;
 mod soak;
-mod stateless;
 mod streaming;
 mod support;
 mod validate;
