@@ -97,7 +97,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!(expected.len(), 150);
     assert!(expected.iter().enumerate().all(|(index, row)| row.0 == index as u64 + 1));
     assert_eq!(expected, rows(8, Isolation::Fresh));
-    assert_eq!(expected, rows(3, Isolation::Shared));
+    assert_eq!(expected, rows(3, Isolation::Fresh));
 }
 
 #[test]
