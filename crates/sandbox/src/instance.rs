@@ -11,7 +11,7 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 use crate::engine::{Host, Sandbox};
 use crate::frame::{Frame, FrameKind};
 use crate::function::Function;
-use crate::memory::{Region, RestoreMethod, Snapshot, take_allocated_regions};
+use crate::memory::{Region, RestoreMethod, Restored, Snapshot, take_allocated_regions};
 
 /// Memory that Python may use to start, before the function's limit applies.
 const STARTUP_MEMORY: usize = 64 << 20;
@@ -173,7 +173,9 @@ impl Instance {
     /// instance whose call did not return is not used again. No import that returns gives the guest a resource.
     pub(crate) fn restore(&mut self) -> bool {
         let restored = self.snapshot.restore();
-        trace!(pages = restored, "restored Python's memory");
+        if let Some(Restored { compared, changed }) = restored {
+            trace!(compared, changed, "restored pages of Python's memory");
+        }
         restored.is_some()
     }
 }

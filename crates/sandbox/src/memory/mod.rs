@@ -28,4 +28,4 @@ pub(crate) use creator::{RegionCreator, take_allocated_regions};
 pub(crate) use image::MemoryImage;
 pub use pages::RestoreMethod;
 pub(crate) use region::Region;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{Restored, Snapshot};

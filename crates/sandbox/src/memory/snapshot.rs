@@ -22,6 +22,15 @@ const MAX_SPARE_PAGES: usize = 1024;
 /// Marks a page that has the content of the initial memory, or zeros beyond it.
 const UNCHANGED: u32 = u32::MAX;
 
+/// Numbers of pages that were handled to put a memory back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Restored {
+    /// Pages that may have been written.
+    pub(crate) compared: usize,
+    /// Pages whose content was another.
+    pub(crate) changed: usize,
+}
+
 /// A memory's content: the pages that differ from the initial memory.
 pub(crate) struct Snapshot {
     region: Arc<Region>,
@@ -88,9 +97,9 @@ impl Snapshot {
         self.contents.len() / self.page
     }
 
-    /// Puts the memory back and returns the number of pages that differed. `None` if that is not possible: the memory
-    /// has grown, or the system does not report pages any more. The instance must not be running.
-    pub(crate) fn restore(&mut self) -> Option<usize> {
+    /// Puts the memory back. `None` if that is not possible: the memory has grown, or the system does not report pages
+    /// any more. The instance must not be running.
+    pub(crate) fn restore(&mut self) -> Option<Restored> {
         if self.region.size() != self.size {
             return None;
         }
@@ -152,7 +161,7 @@ impl Snapshot {
         true
     }
 
-    fn copy_all(&self) -> Option<usize> {
+    fn copy_all(&self) -> Option<Restored> {
         let image = self.region.image().len();
         let zeros = self.tracked.max(image);
         self.region.write(0, &self.region.image()[..image.min(self.size)]);
@@ -164,22 +173,23 @@ impl Snapshot {
                 self.region.write(at, self.content(at).unwrap_or_default());
             }
         }
-        Some(self.index.len())
+        Some(Restored { compared: self.index.len(), changed: self.index.len() })
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Snapshot {
-    fn restore_reported(&mut self, reported: Reported) -> Option<usize> {
-        let mut count = 0;
+    fn restore_reported(&mut self, reported: Reported) -> Option<Restored> {
+        let mut restored = Restored::default();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let start = self.region.as_ptr();
         scan::scan(start, self.tracked, reported, |range| ranges.push(range)).ok()?;
         let mut idle: Vec<Range<usize>> = Vec::new();
         for at in ranges.drain(..).flat_map(|range| range.step_by(self.page)) {
             let number = at / self.page;
+            restored.compared += 1;
             if self.put_back(at) {
-                count += 1;
+                restored.changed += 1;
                 self.idle[number] = 0;
             } else {
                 self.idle[number] += 1;
@@ -195,7 +205,8 @@ impl Snapshot {
         for range in idle {
             self.stop_comparing(reported, range)?;
         }
-        Some(count + self.restore_untracked()?)
+        self.restore_untracked(&mut restored)?;
+        Some(restored)
     }
 
     /// Makes pages that are no longer changed be reported only after their next write.
@@ -216,8 +227,8 @@ impl Snapshot {
     }
 
     /// Puts the pages beyond the tracked ones back.
-    fn restore_untracked(&self) -> Option<usize> {
-        let (mut count, mut spare) = (0, 0);
+    fn restore_untracked(&self, restored: &mut Restored) -> Option<()> {
+        let mut spare = 0;
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let start = self.region.as_ptr().wrapping_add(self.tracked);
         scan::scan(start, self.size - self.tracked, Reported::Private, |range| ranges.push(range)).ok()?;
@@ -225,10 +236,11 @@ impl Snapshot {
             let mut unneeded: Option<Range<usize>> = None;
             for at in range.step_by(self.page).map(|at| at + self.tracked) {
                 spare += 1;
+                restored.compared += 1;
                 if spare <= MAX_SPARE_PAGES || self.index[at / self.page] != UNCHANGED {
-                    count += usize::from(self.put_back(at));
+                    restored.changed += usize::from(self.put_back(at));
                 } else {
-                    count += 1;
+                    restored.changed += 1;
                     unneeded = Some(unneeded.map_or(at, |range| range.start)..self.bounds(at).end);
                 }
             }
@@ -242,7 +254,7 @@ impl Snapshot {
                 }
             }
         }
-        Some(count)
+        Some(())
     }
 }
 

@@ -2,57 +2,32 @@
 
 use std::sync::Arc;
 
-use karat_core::judgement::{Conclusion, Judgement};
-use karat_sandbox::{Function, Isolation, Task, validate};
+use karat_sandbox::{Function, Isolation, validate};
 use rstest::rstest;
 
+use crate::comparison::{compare, outcomes};
 use crate::generator::{TRACES, function, traces};
-use crate::support::{judge, sandbox, task};
+use crate::support::sandbox;
 
 /// Number of generated functions. `scripts/bench isolation` tests more.
 const FUNCTIONS: u64 = 300;
 
-/// Everything that the function determines: verdict or error, and output.
-type Outcome = (Conclusion, String, String);
-
-fn outcome(judgement: Judgement) -> Outcome {
-    (judgement.conclusion, judgement.stdout, judgement.stderr)
-}
-
-fn outcomes(function: &Arc<Function>, lines: &str, isolation: Isolation, jobs: usize) -> Vec<Outcome> {
-    let task = Task { jobs, ..task(&[Arc::clone(function)], isolation) };
-    let judged = judge(sandbox(), &task, lines);
-    judged.into_iter().flat_map(|judged| judged.judgements).map(outcome).collect()
-}
-
-/// Compares the last trace alone with the same trace after the others, and all traces on 1, 2 and 8 threads. Returns
-/// whether shared isolation gives the last trace another outcome.
+/// Compares a function's outcomes; returns whether they differ in shared isolation.
 fn check(source: &str, lines: &str) -> bool {
-    let function = validate(source.as_bytes()).unwrap_or_else(|_| Function::unvalidated("eval_generated", source));
-    let function = Arc::new(function);
-    let last = lines.lines().last().unwrap();
-    let alone = outcomes(&function, last, Isolation::Fresh, 1);
-    let on_one_thread = outcomes(&function, lines, Isolation::Fresh, 1);
-    assert_eq!(on_one_thread.last(), alone.last(), "after the other traces:\n{source}");
-    for jobs in [2, 8] {
-        let outcomes = outcomes(&function, lines, Isolation::Fresh, jobs);
-        for (number, (outcome, expected)) in outcomes.iter().zip(&on_one_thread).enumerate() {
-            assert_eq!(outcome, expected, "trace {number} on {jobs} threads:\n{source}");
-        }
-        assert_eq!(outcomes.len(), on_one_thread.len());
+    let comparison = compare(sandbox(), source, lines);
+    if let Some(difference) = comparison.difference {
+        panic!("{difference}");
     }
-    outcomes(&function, lines, Isolation::Shared, 1).last() != alone.last()
+    comparison.differs_when_shared
 }
 
 #[test]
 fn generated_functions_do_not_see_other_traces() {
     assert_eq!(traces(1).lines().count(), TRACES);
-    let half = |rest: u64| {
-        (0..FUNCTIONS).filter(|seed| seed % 2 == rest).filter(|seed| check(&function(*seed), &traces(*seed))).count()
-    };
+    let leaks = |seeds: std::ops::Range<u64>| seeds.filter(|seed| check(&function(*seed), &traces(*seed))).count();
     let leaks = std::thread::scope(|scope| {
-        let even = scope.spawn(|| half(0));
-        half(1) + even.join().unwrap()
+        let first_half = scope.spawn(|| leaks(0..FUNCTIONS / 2));
+        leaks(FUNCTIONS / 2..FUNCTIONS) + first_half.join().unwrap()
     });
     // Otherwise the generated functions would show nothing.
     assert!(
@@ -107,7 +82,7 @@ fn the_source_runs_as_if_for_each_trace(#[case] before: &str, #[case] body: &str
     let source = format!("{before}def eval_generated(trace):\n    {body}\n");
     let function = Arc::new(Function::unvalidated("eval_generated", &source));
     for isolation in [Isolation::Fresh, Isolation::Shared] {
-        let outcomes = outcomes(&function, &traces(1), isolation, 2);
+        let outcomes = outcomes(sandbox(), &function, &traces(1), isolation, 2);
         assert_eq!(outcomes.len(), TRACES);
         for outcome in &outcomes {
             assert_eq!((outcome, &*outcome.1), (&outcomes[0], expected));

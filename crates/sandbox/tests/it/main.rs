@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod comparison;
 mod doctor;
 mod features;
 mod generator;
