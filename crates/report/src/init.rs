@@ -36,7 +36,7 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns
     (!findings.is_empty()).then(|| list_in_line(&findings, columns))
 }
 
-/// Lists as many findings as fit a line. A prompt breaks a longer text inside a word.
+/// Lists as many findings as fit a line. A prompt would break a longer line inside a word.
 fn list_in_line(findings: &[String], columns: usize) -> String {
     let text = |shown: usize| {
         let more = findings.len() - shown;

@@ -118,7 +118,7 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     let project = project().file("karat.json", mapped);
     let notes = |message: &str| try_json(&project, &[message])["turns"][0]["notes"].clone();
     assert!(notes("none")[0].as_str().unwrap().starts_with("the reply does not report tool calls: set 'agent.resp"));
-    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not tell which calls failed"));
+    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not report which calls failed"));
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
 }
@@ -224,7 +224,10 @@ fn tries_programs_functions_and_scripts() {
     let program = try_json(&project, &["hi", "--agent-endpoint", "command:sh agent.sh"]);
     assert_eq!(program["turns"][0]["exchanges"][0]["reply"]["stderr"], "{\"message\":\"hi\"}");
     let text = try_json(&project, &["hi", "--agent-endpoint", "python:agent:answer"]);
-    assert!(text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a text"), "{text:#}");
+    assert!(
+        text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a string"),
+        "{text:#}"
+    );
     let failed = project.run(["agent", "try", "hi", "--agent-endpoint", "python:agent:fail"]);
     assert_eq!(failed.code, Some(3));
     assert!(failed.stdout.contains("ValueError: no such order"), "{}", failed.both());
@@ -353,7 +356,7 @@ fn detects_products_without_side_effects(
 }
 
 #[test]
-fn sends_a_message_only_if_told_to() {
+fn sends_a_message_only_if_requested() {
     let server = ScriptedServer::start(json!({"*": {"response": "Hi there!"}}));
     let project = project();
     let output = project.run(["agent", "detect", &server.endpoint()]);

@@ -66,7 +66,7 @@ impl Page {
         let _ = writeln!(self.out, "{}", line.as_ref().trim_end());
     }
 
-    /// Writes a wrapped text.
+    /// Writes wrapped text.
     fn wrapped(&mut self, text: &str) {
         for line in wrap(text, self.settings.columns.saturating_sub(2)) {
             self.line(format!("  {line}"));
@@ -142,7 +142,7 @@ impl Page {
     /// Writes a coefficient of agreement, with a note on how to read it.
     fn coefficient(&mut self, name: &str, figure: Option<Estimate>) {
         let is_perfect = figure.is_some_and(|figure| figure.value >= 1.0);
-        // Without variation the standard error is zero, however few the values.
+        // Without variation, the standard error is zero even for few values.
         let by = if is_perfect { "interval not meaningful at 1" } else { "0 means chance agreement" };
         self.figure(name, figure, by);
     }

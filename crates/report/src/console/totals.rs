@@ -105,7 +105,7 @@ pub(super) fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     parts
 }
 
-/// Returns the width of a text without its colour codes.
+/// Returns the width of text without its colour codes.
 fn painted_width(text: &str) -> usize {
     let mut rest = text;
     let mut columns = 0;

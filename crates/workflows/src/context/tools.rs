@@ -13,7 +13,7 @@ use karat_registry::{McpServers, RegistryCommand, mcp_location};
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor, UnusableServer, Variables};
+use crate::settings::{LiveTools, Settings, ToolExecutor, UnusableServer, Variables, WithBase};
 
 /// Maximum number of warnings, and of tools in a warning.
 const MAX_LISTED: usize = 5;
@@ -27,7 +27,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Returns what executes the calls of a model.
+    /// Returns the executor of a model's tool calls.
     pub fn execution(&self, live: &LiveTools) -> ToolExecution {
         match &self.servers {
             Some(servers) => {
@@ -150,7 +150,7 @@ fn warn_about_live_tools(settings: &Settings, registry: &Registry, server_tools:
 }
 
 /// Runs the project's program that lists the tools.
-async fn run_registry_command(command: &Anchored<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
+async fn run_registry_command(command: &WithBase<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
     let result = command.value.run(&command.base, limit).await;
     result.map_err(|failure| {
         let program = command.value.command.first().map(String::as_str).unwrap_or_default();

@@ -66,8 +66,8 @@ fn find_result<'r>(
     id: &str,
     run_id: &str,
 ) -> Result<(&'r EarlierResult, &'r EarlierCase), Error> {
-    let found = |result: &'r EarlierResult| Some((result, result.cases.iter().find(|case| case.id == id)?));
-    let mut all: Vec<(&EarlierResult, &EarlierCase)> = results.iter().filter_map(found).collect();
+    let select = |result: &'r EarlierResult| Some((result, result.cases.iter().find(|case| case.id == id)?));
+    let mut all: Vec<(&EarlierResult, &EarlierCase)> = results.iter().filter_map(select).collect();
     all.sort_by_key(|(_, case)| match case.outcome {
         Outcome::Failed => 0,
         Outcome::Errored => 1,

@@ -39,7 +39,7 @@ pub struct NotStored {
 
 /// The result of storing and reporting a run.
 #[derive(Default)]
-pub(super) struct Recorded {
+pub(super) struct RecordOutcome {
     pub(super) not_stored: Vec<NotStored>,
     /// The error if the run is not completely stored.
     pub(super) error: Option<StoreError>,
@@ -98,7 +98,7 @@ impl<'r> RunRecorder<'r> {
     }
 
     /// Stores and reports the rest after the run has ended.
-    pub(super) async fn finish(mut self) -> Recorded {
+    pub(super) async fn finish(mut self) -> RecordOutcome {
         while let Some(written) = self.writer.flush().await {
             self.written(written);
         }
@@ -110,7 +110,7 @@ impl<'r> RunRecorder<'r> {
         self.stored = self.waiting.len();
         self.forward_events();
         self.store.close().await;
-        Recorded { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
+        RecordOutcome { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
     }
 
     fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {
