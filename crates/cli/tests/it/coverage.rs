@@ -445,7 +445,7 @@ fn suggests_the_equals_sign_for_a_requirement_parsed_as_a_path() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: tested,golden does not exist
+    error: path tested,golden does not exist
     hint: did you mean --require=tested,golden?
     ");
 }

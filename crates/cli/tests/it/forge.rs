@@ -248,7 +248,7 @@ fn errors_have_hints() {
     project.write("tools.json", without_triggers);
     let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("has 1 trigger phrases; at least 3"), "{}", output.stderr);
+    assert!(output.stderr.contains("has 1 trigger phrase; at least 3"), "{}", output.stderr);
     let with_triggers =
         ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     assert_eq!(project.run(with_triggers).code, Some(0));

@@ -56,7 +56,7 @@ fn prints_the_summary() {
           answer   It is ok, \u{1b}[31mred\u{1b}[0m.
           calls    none
     ────────────────────────────────────────────────────────────────────────────────
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertion
       [TIME] total
       ⚠ assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
@@ -94,7 +94,7 @@ fn prints_the_summary() {
           answer   It is ok, \u{1b}[31mred\u{1b}[0m.
           calls    none
     --------------------------------------------------------------------------------
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertion
       [TIME] total
       warn assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
