@@ -138,7 +138,7 @@ fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
 
 fn ask_user(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Result<String, Failure> {
     let text = match question {
-        Question::Agent => "Agent (a URL, python:MODULE:FUNCTION, openai:MODEL or command:PROGRAM):",
+        Question::Agent => "Agent (a URL, openai:MODEL, python:MODULE:FUNCTION or command:PROGRAM):",
         Question::Registry => "Tools (a file, a folder or an MCP server; empty for none):",
         Question::Tool => "First tool to test:",
         Question::Message if init.tool_names().is_empty() => "Message to the agent:",
