@@ -23,7 +23,7 @@ pub struct ChatScript {
     /// URL or path of this file's JSON Schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The first reply whose `contains` texts all occur in the prompt is used.
+    /// The first reply whose `contains` strings all occur in the prompt is used.
     pub replies: Vec<ScriptedChatReply>,
     /// The answer to any other prompt; without it, other prompts are errors.
     #[serde(skip_serializing_if = "Option::is_none")]

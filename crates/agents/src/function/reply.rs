@@ -25,7 +25,7 @@ pub(super) fn read_value(value: &Value, map: &ResponseMap) -> Result<Trace, Stri
         Value::Array(_) if !is_mapped => as_conversation(map).parse_trace(value),
         Value::Array(_) | Value::Object(_) | Value::String(_) => map.parse_trace(value),
         Value::Bool(_) | Value::Number(_) => {
-            Err(format!("the function returned {value}: it must return a text, an object or a list of messages"))
+            Err(format!("the function returned {value}: it must return a string, an object or a list of messages"))
         }
     }
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[rstest]
     #[case(json!(null), "the function returned nothing")]
-    #[case(json!(3), "the function returned 3: it must return a text, an object or a list of messages")]
+    #[case(json!(3), "the function returned 3: it must return a string, an object or a list of messages")]
     #[case(json!({"answer": "x"}), "the reply has no text at '/response': it has 'answer', which 'agent.response.response' can point to")]
     fn says_what_a_function_must_return(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(read_value(&value, &ResponseMap::default()).expect_err("invalid"), expected);

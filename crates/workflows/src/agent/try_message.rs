@@ -85,7 +85,7 @@ pub struct TrialRequest {
     pub url: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
-    /// JSON, or a text.
+    /// JSON, or a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
 }
@@ -99,7 +99,7 @@ pub struct TrialReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     pub bytes: usize,
-    /// JSON, or a text.
+    /// JSON, or a string.
     pub body: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
@@ -349,7 +349,7 @@ impl Talk<'_> {
             }
             Some(preset) => format!("this reply does not report tool calls; {from_spans}. {}", preset.description),
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
-                "the function returns only a text: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
+                "the function returns only a string: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
                  messages to report tool calls; {from_spans}"
             ),
             None => format!(
