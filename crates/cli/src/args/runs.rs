@@ -65,7 +65,13 @@ pub(crate) enum RunsAction {
     Prune(RunsPruneArgs),
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat runs list --limit 0      # List all runs
+  karat runs list --format json  # Print them as JSON";
+
 #[derive(Debug, Clone, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct RunsListArgs {
     /// Maximum number to list; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
