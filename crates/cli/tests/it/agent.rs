@@ -224,7 +224,10 @@ fn tries_programs_functions_and_scripts() {
     let program = try_json(&project, &["hi", "--agent-endpoint", "command:sh agent.sh"]);
     assert_eq!(program["turns"][0]["exchanges"][0]["reply"]["stderr"], "{\"message\":\"hi\"}");
     let text = try_json(&project, &["hi", "--agent-endpoint", "python:agent:answer"]);
-    assert!(text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a string"), "{text:#}");
+    assert!(
+        text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a string"),
+        "{text:#}"
+    );
     let failed = project.run(["agent", "try", "hi", "--agent-endpoint", "python:agent:fail"]);
     assert_eq!(failed.code, Some(3));
     assert!(failed.stdout.contains("ValueError: no such order"), "{}", failed.both());
