@@ -286,7 +286,7 @@ fn requirements_decide_the_exit_code() {
     ----- stdout -----
     ----- stderr -----
     error: requirement 'overlaps' needs an overlap map:
-      [DIR]/evals/overlap-map.json does not exist
+      evals/overlap-map.json does not exist
     hint: pass --overlap-map-path, or run 'karat overlap add' to create one
     ");
 }
