@@ -118,7 +118,7 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     let project = project().file("karat.json", mapped);
     let notes = |message: &str| try_json(&project, &[message])["turns"][0]["notes"].clone();
     assert!(notes("none")[0].as_str().unwrap().starts_with("the reply does not report tool calls: set 'agent.resp"));
-    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not tell which calls failed"));
+    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not report which calls failed"));
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
 }
