@@ -277,7 +277,7 @@ fn lists_presets() {
     responses  OpenAI Responses             yes   yes    some      yes    yes
     messages   Anthropic Messages           yes   yes    yes       yes    no
 
-    "some" depends on the agent; karat counts assertions that it cannot judge.
+    "some" depends on the agent; assertions that cannot be judged are skipped.
     To show a preset as configuration: karat agent show KIND
     ----- stderr -----
     "#);
