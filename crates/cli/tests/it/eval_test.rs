@@ -59,8 +59,8 @@ fn a_stored_trace_becomes_a_case() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot derive the expected verdict: trace 't-unrated' is rated neither good
-      nor bad
+    error: cannot derive the expected verdict: trace 't-unrated' is rated neither
+      good nor bad
     hint: pass --expected pass or --expected fail
     ");
     assert_eq!(add(&["t-unrated", "--expected", "fail", "--name", "no tone"]).code, Some(0));

@@ -81,8 +81,8 @@ fn shows_the_plan_as_in_the_contract() {
       Edge:            6 cases (2 batches)
       Total:           47 cases (11 batches)
     ----- stderr -----
-    the plan is what full coverage takes; a smaller start is --tier golden, or the
-      first batches of the plan
+    this plan gives full coverage; to start smaller, pass --tier golden or review
+      only the first batches
     ");
     assert!(!project.path().join(".karat").exists());
     let report: Value =

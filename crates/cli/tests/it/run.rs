@@ -323,8 +323,8 @@ fn reports_missing_input_with_hints() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read the tool registry t.json: No such file or directory (os
-      error 2)
+    error: cannot read the tool registry t.json: No such file or directory (os error
+      2)
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--report", "html=x"]).filtered(), @"
     exit: 2
