@@ -131,7 +131,7 @@ fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
     let reason = if args.yes { "nothing suitable was found" } else { "no terminal to prompt on" };
     let failure = Failure::invalid(format!("missing {}: {reason}", flags.join(", ")));
     if args.yes && flags.contains(&flag(Question::Message)) {
-        return failure.hint(format!("pass the words of a user, for example --message '{EXAMPLE_MESSAGE}'"));
+        return failure.hint(format!("pass what a user would write, for example --message '{EXAMPLE_MESSAGE}'"));
     }
     failure
 }
