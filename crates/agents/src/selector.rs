@@ -274,7 +274,7 @@ impl JsonSchema for Selector {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "A JSON pointer (`/messages/0/content`; empty for the whole value), or a JSONPath \
-                            (`$.messages[-1].content`). If it selects several values, their texts are joined.",
+                            (`$.messages[-1].content`). Several strings are joined.",
             "type": "string",
             "pattern": "^(/|\\$|$)",
         })

@@ -110,7 +110,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
             break;
         } else {
             let problem = if full.exists() { "is not a regular file" } else { "does not exist" };
-            return Err(Error::invalid(format!("{} {problem}", path.display())));
+            return Err(Error::invalid(format!("path {} {problem}", path.display())));
         }
     }
     let other = paths.iter().find_map(|path| Some((path, other_project_file(&current_dir.join(path), layout)?)));

@@ -261,7 +261,7 @@ pub fn preset_list_text(list: &PresetList, settings: ConsoleSettings) -> String 
         let _ = writeln!(out, "{}", if index == 0 { settings.palette.dim(line) } else { line.to_owned() });
     }
     let notes = [
-        "\"some\" depends on the agent; karat counts assertions that it cannot judge.",
+        "\"some\" depends on the agent; assertions that cannot be judged are skipped.",
         "To show a preset as configuration: karat agent show KIND",
     ];
     for note in notes {

@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 8;
 /// Renders the findings for a question in `columns`, or an example.
 pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Option<String> {
     if question == Question::Message && default.is_none() {
-        return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
+        return Some(format!("what a user would write, for example: {EXAMPLE_MESSAGE}"));
     }
     let Discovery { ports, agents, registries, .. } = init.discovered();
     let findings: Vec<String> = match question {

@@ -61,9 +61,9 @@ fn run_detect(args: &AgentDetectArgs, surface: &Surface<'_>) -> Result<ExitStatu
         if detection.is_recognised() {
             return Ok(detection);
         }
-        let question = format!("No discovery endpoint replied. Send '{MESSAGE}' in the formats of several products?");
+        let question = format!("No discovery endpoint responded. Send '{MESSAGE}' to find the format?");
         if !args.yes && (!interactive || !ask::yes_or_no(&question, true)?) {
-            let message = format!("no discovery endpoint of a known product replied at {url}");
+            let message = format!("no discovery endpoint of a known product responded at {url}");
             return Err(Failure::errored(message).hint(format!("pass --yes to send it '{MESSAGE}'")));
         }
         Ok(by_replies(&url, &context).await)

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::event::RunTotals;
+use karat_json::text::counted;
 
 use super::{ConsoleSettings, Page, plural};
 use crate::style::Palette;
@@ -101,7 +102,7 @@ pub(super) fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     if totals.skipped > 0 {
         parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
     }
-    parts.push(format!("{} skipped assertions", totals.skipped_assertions));
+    parts.push(counted(totals.skipped_assertions, "skipped assertion"));
     parts
 }
 

@@ -96,7 +96,7 @@ fn unknown(name: &str) -> Error {
     let error = Error::not_found(format!("no preset named '{name}'"));
     match nearest(name, &kinds) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
-        None => error.hint(format!("the presets: {}", kinds.join(", "))),
+        None => error.hint(format!("presets: {}", kinds.join(", "))),
     }
 }
 

@@ -55,7 +55,7 @@ pub struct TrialTurn {
     /// Why no answer was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Notes on parts of the reply that are missing or were not understood, with advice.
+    /// Warnings about what the reply does not report or what could not be read, with fixes.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct TrialReply {
 pub struct TrialAnswer {
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
-    /// Whether the reply does not report tool calls.
+    /// The reply does not report its tool calls.
     #[serde(skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
     /// Whether the agent waits for approval; the response is its question.
@@ -306,7 +306,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Returns notes on missing parts of the reply, and how to configure them.
+    /// Returns warnings about what the reply does not report, with the keys to configure.
     fn notes(&self, answered: Result<&Trace, &String>, exchanges: &[Exchange]) -> Vec<String> {
         let preset = Preset::split(self.endpoint).map(|(preset, _)| preset);
         let mut notes = Vec::new();
@@ -330,8 +330,10 @@ impl Talk<'_> {
                              and set 'agent.approvals' to \"approve\" or \"deny\""
                                 .to_owned()
                         }
-                        _ => "the agent waits for approval: set 'agent.approvals' to \"approve\" or \"deny\" to go on"
-                            .to_owned(),
+                        _ => {
+                            "the agent waits for approval: set 'agent.approvals' to \"approve\" or \"deny\" to continue"
+                                .to_owned()
+                        }
                     });
                 }
                 notes.extend(trace.warnings.iter().cloned());
@@ -354,7 +356,7 @@ impl Talk<'_> {
             ),
             None => format!(
                 "the reply does not report tool calls: set 'agent.response.toolCalls' or \
-                 'agent.response.conversation' to where it has them; {from_spans}"
+                 'agent.response.conversation' to their location; {from_spans}"
             ),
         }
     }

@@ -177,9 +177,10 @@ fn read_registry(setting: &PathSetting, current_dir: &Path) -> Result<Option<Reg
     if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
-    karat_registry::read_path(&setting.path, current_dir)
-        .map(Some)
-        .map_err(|error| Error::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
+    karat_registry::read_path(&setting.path, current_dir).map(Some).map_err(|error| {
+        let path = setting.path.strip_prefix(current_dir).unwrap_or(&setting.path).display();
+        Error::invalid(format!("cannot read the tool registry {path}: {error}"))
+    })
 }
 
 /// Whether a registry is empty without gaps. It trivially meets all requirements on tools.

@@ -175,7 +175,8 @@ impl<'c> Conversation<'c> {
             return Ok(());
         }
         let name = &self.inputs.brief.tool.name;
-        Err(Error::invalid(format!("'{name}' has {count} trigger phrases; at least {MIN_TRIGGERS} are required")).hint(
+        let phrases = counted(count, "trigger phrase");
+        Err(Error::invalid(format!("'{name}' has {phrases}; at least {MIN_TRIGGERS} are required")).hint(
             "add phrases that should trigger the tool: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the \
              registry",
         ))

@@ -264,7 +264,7 @@ fn known_tool<'r>(
         let error = Error::not_found(format!("unknown tool '{name}'"));
         return Err(match near {
             Some(near) => error.hint(near),
-            None => error,
+            None => error.hint(Hint::ListTools),
         });
     }
     let near = near.map(|near| format!(" ({near})")).unwrap_or_default();

@@ -144,7 +144,7 @@ impl Settings {
         let variables = read_variables(&root, redactor, notices)?;
         let overrides = flags.merge_variables(&|name| variables.get(name), redactor)?;
         let file = match &config_path {
-            Some(path) => read_config(path, redactor)?,
+            Some(path) => read_config(path, current_dir, redactor)?,
             None => Config::default(),
         };
         let resolver = Resolver { root: &root, current_dir };
@@ -270,7 +270,7 @@ fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Re
     Ok(variables)
 }
 
-fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
+fn read_config(path: &Path, current_dir: &Path, redactor: &Redactor) -> Result<Config, Error> {
     let text = read_text(path, "the configuration")?;
     match Config::read(&text) {
         Ok((config, value)) => {
@@ -279,7 +279,7 @@ fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
         }
         Err(findings) => {
             redactor.add_secrets_in_text(&text);
-            let name = path.display().to_string();
+            let name = path.strip_prefix(current_dir).unwrap_or(path).display().to_string();
             Err(Error::invalid_files(vec![InvalidFile { name, text, findings }]))
         }
     }

@@ -196,6 +196,9 @@ impl Terminal<'_, '_> {
                 "Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line."
             );
             self.forge.printer.print_wrapped("", &text);
+            for (index, known) in self.conversation.triggers().iter().enumerate() {
+                self.forge.printer.print_wrapped("", &format!("Phrase {}: {} (given)", index + 1, printable(known)));
+            }
         }
         let phrase = ask::line(&format!("Phrase {}:", self.conversation.triggers().len() + 1))?;
         Ok(match phrase.trim() {
