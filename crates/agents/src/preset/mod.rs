@@ -153,6 +153,12 @@ impl Preset {
         }
         let mut agent = self.agent.clone();
         substitute(&mut agent, &parameters);
+        // A condition is replaced as a whole: parts of two conditions make none.
+        if overrides.pointer("/poll/until").is_some()
+            && let Some(poll) = agent.get_mut("poll").and_then(Value::as_object_mut)
+        {
+            poll.shift_remove("until");
+        }
         merge(&mut agent, overrides);
         let request_url = agent.pointer("/request/url").and_then(Value::as_str);
         let url = url::complete(&url, self.path.as_deref(), request_url);
@@ -271,6 +277,33 @@ mod tests {
         );
         assert_eq!(endpoint.agent["headers"], json!({"x-api-key": "${KEY}"}));
         assert_eq!(endpoint.config.session, None);
+    }
+
+    #[test]
+    fn overrides_replace_keys_of_session_and_poll() {
+        let endpoint = |kind: &str, overrides: Value| {
+            let preset = Preset::named(kind).expect(kind);
+            let endpoint = preset.endpoint("http://host", &overrides).expect(kind);
+            HttpAgent::new(&endpoint.url, endpoint.config.clone(), &|_| None).expect(kind);
+            (preset.agent, endpoint.agent)
+        };
+        let (preset, agent) = endpoint("a2a", json!({"poll": {"intervalMs": 50}}));
+        assert_eq!(agent["poll"]["request"], preset["poll"]["request"]);
+        assert_eq!(agent["poll"]["until"], preset["poll"]["until"]);
+        assert_eq!(agent["poll"]["intervalMs"], 50);
+        let until = json!({"path": "/result/status/state", "equals": "completed"});
+        let (preset, agent) = endpoint("a2a", json!({"poll": {"until": until}}));
+        assert_eq!((&agent["poll"]["until"], &agent["poll"]["request"]), (&until, &preset["poll"]["request"]));
+        let body = json!({"metadata": {"source": "karat"}});
+        let (preset, agent) = endpoint("langgraph", json!({"session": {"request": {"body": body}}}));
+        assert_eq!(agent["session"], json!({"request": {"url": "threads", "body": body}, "id": "/thread_id"}));
+        assert_eq!(agent["request"], {
+            let mut request = preset["request"].clone();
+            request["body"]["assistant_id"] = "agent".into();
+            request
+        });
+        let (_, agent) = endpoint("langgraph", json!({"session": {"id": "/id"}}));
+        assert_eq!(agent["session"], json!({"request": {"url": "threads", "body": {}}, "id": "/id"}));
     }
 
     #[rstest]
