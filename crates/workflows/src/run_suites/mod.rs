@@ -4,6 +4,7 @@ mod list;
 mod plan;
 mod recorder;
 mod selection;
+mod tool_errors;
 mod unknown_tools;
 
 use std::collections::BTreeSet;
