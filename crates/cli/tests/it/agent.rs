@@ -304,6 +304,27 @@ fn a_shown_preset_is_the_same_agent() {
     }
 }
 
+#[test]
+fn changes_a_preset_key_by_key() {
+    let task = |state: &str| json!({"json": {"result": {"kind": "task", "id": "t1", "status": {"state": state}}}});
+    let server = ScriptedServer::start(json!({"*": task("working")}));
+    let poll = |poll: Value| {
+        let config = json!({"agentEndpoint": format!("a2a:{}", server.base_url()), "agent": {"poll": poll}});
+        let tried = try_json(&project().file("karat.json", config), &["hi", "--timeout-ms", "1000"]);
+        let exchanges = tried["turns"][0]["exchanges"].as_array().unwrap().clone();
+        exchanges.into_iter().map(|exchange| exchange["request"]["body"].clone()).collect::<Vec<_>>()
+    };
+    let requests = poll(json!({"intervalMs": 50}));
+    assert!(requests.len() > 4, "the interval is that of the configuration: {requests:#?}");
+    assert_eq!((&requests[1]["method"], &requests[1]["params"]), (&json!("tasks/get"), &json!({"id": "t1"})));
+    let requests = poll(json!({"until": {"path": "/result/status/state", "equals": "working"}}));
+    assert_eq!(requests.len(), 1, "the condition is that of the configuration: {requests:#?}");
+    let config = json!({"agentEndpoint": server.endpoint(), "agent": {"poll": {"intervalMs": 50}}});
+    let output = project().file("karat.json", config).run(["agent", "try", "hi"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("'agent.poll' needs 'request'"), "{}", output.stderr);
+}
+
 /// Replaces UUIDs, which differ between runs.
 fn without_ids(body: Value) -> Value {
     match body {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod agent;
+mod agent_replies;
 #[cfg(unix)]
 mod agent_servers;
 mod agreement;
@@ -17,6 +18,7 @@ mod contradictions;
 mod coverage;
 mod diff;
 mod documented;
+mod documented_wrappers;
 mod dotenv;
 mod eval_batch;
 mod eval_check;

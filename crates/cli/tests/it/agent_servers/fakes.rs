@@ -6,9 +6,6 @@ use serde_json::json;
 
 use super::shop::{ShopAgent, Told, calls};
 
-/// The id of a streamed response.
-const STREAMED_ID: &str = "{{reply:$[-1:].response.id}}";
-
 /// How the model tells its calls, whole and streamed.
 #[rstest]
 #[case("shop", Told::Nothing)]
@@ -43,11 +40,7 @@ fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] str
 fn approval_of_responses(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, Told::Failures);
-    let agent = if stream {
-        agent.with_agent(&json!({"resume": {"body": {"previous_response_id": STREAMED_ID, "stream": true}}}))
-    } else {
-        agent
-    };
+    let agent = agent.with_agent(&json!({"resume": {"body": {"stream": stream}}}));
     agent.asks_for_approval(r#"delete_account {"account_id":"7"}"#);
 }
 
