@@ -281,7 +281,9 @@ impl Requests {
         };
         let resume = match (approvals, resume) {
             (None, _) => None,
-            (Some(_), None) => return Err(HttpAgentError::Invalid("'agent.approvals' needs 'agent.resume'".to_owned())),
+            (Some(_), None) => {
+                return Err(HttpAgentError::Invalid("'agent.approvals' needs 'agent.resume'".to_owned()));
+            }
             (Some(decision), Some(resume)) => {
                 let decision = match decision {
                     Decision::Approve => resume.approve.clone(),

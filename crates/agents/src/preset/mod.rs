@@ -49,6 +49,8 @@ pub struct Preset {
     /// A typical URL.
     pub example: String,
     pub reads: Reads,
+    /// On what it depends whether a reply tells calls.
+    pub calls_hint: Option<String>,
     /// Appended to a URL that is only the base of the product.
     pub path: Option<String>,
     /// Parameters of the URL's query with their defaults; null if one is required.
@@ -120,7 +122,7 @@ impl Preset {
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
         let mut text = |key| members.remove(key).and_then(|value| value.as_str().map(str::to_owned));
         let (product, description, example) = (text("product")?, text("description")?, text("example")?);
-        let path = text("path");
+        let (path, calls_hint) = (text("path"), text("callsHint"));
         let reads = serde_json::from_value(members.remove("reads")?).ok()?;
         let parameters = match members.remove("parameters") {
             Some(Value::Object(parameters)) => parameters.into_iter().collect(),
@@ -131,7 +133,7 @@ impl Preset {
             _ => Vec::new(),
         };
         let agent = members.remove("agent")?;
-        Some(Self { kind, product, description, example, reads, path, parameters, detect, agent })
+        Some(Self { kind, product, description, example, reads, calls_hint, path, parameters, detect, agent })
     }
 
     /// Splits `KIND:URL` if it names a preset.

@@ -347,7 +347,10 @@ impl Talk<'_> {
             Some(preset) if preset.reads.calls == Reported::Never => {
                 format!("{} does not report tool calls: {from_spans}", preset.product)
             }
-            Some(preset) => format!("this reply does not report tool calls; {from_spans}. {}", preset.description),
+            Some(Preset { calls_hint: Some(hint), .. }) => {
+                format!("this reply does not report tool calls ({hint}); {from_spans}")
+            }
+            Some(_) => format!("this reply does not report tool calls; {from_spans}"),
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
                 "the function returns only a text: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
                  messages to report tool calls; {from_spans}"
