@@ -122,7 +122,10 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
     // On what it depends with a preset.
-    let reply = json!({"result": {"kind": "message", "role": "agent", "contextId": "c", "parts": [{"kind": "text", "text": "hi"}]}});
+    let message = json!({
+        "kind": "message", "messageId": "m", "contextId": "c", "role": "agent", "parts": [{"kind": "text", "text": "hi"}],
+    });
+    let reply = json!({"jsonrpc": "2.0", "id": "1", "result": message});
     let server = ScriptedServer::start(json!({"*": {"json": reply}}));
     let tried = try_json(&project_at(&format!("a2a:{}", server.base_url())), &["hi"]);
     insta::assert_snapshot!(tried["turns"][0]["notes"][0].as_str().unwrap_or_default(), @"this reply does not report tool calls (A2A has no tool calls, but ADK's bridge adds them); 'agent.telemetry' reads them from its OpenTelemetry spans");

@@ -16,7 +16,7 @@ fn run_case(project: TempProject, endpoint: &str, expect: Value, flags: &[&str])
     (case, output)
 }
 
-fn ask(reply: Value, expect: Value, flags: &[&str]) -> (Value, Output) {
+fn ask(reply: &Value, expect: Value, flags: &[&str]) -> (Value, Output) {
     let server = ScriptedServer::start(json!({"hi": {"json": reply}}));
     run_case(project(), &server.endpoint(), expect, flags)
 }
@@ -29,10 +29,10 @@ fn calls_under_another_key_prove_nothing(
     let expect = json!({
         "toolsNotCalled": ["delete_account"], "noToolErrors": true, "maxToolCalls": 0, "responseContains": ["done"],
     });
-    let (case, output) = ask(reply.clone(), expect.clone(), &[]);
+    let (case, output) = ask(&reply, expect.clone(), &[]);
     assert_eq!((&case["outcome"], &case["assertionsSkipped"]), (&json!("passed"), &json!(3)), "{case:#}");
     assert!(output.stdout.contains("the agent does not report its tool calls"), "{}", output.both());
-    let (case, output) = ask(reply, expect, &["--strict"]);
+    let (case, output) = ask(&reply, expect, &["--strict"]);
     assert_eq!((output.code, &case["outcome"]), (Some(3), &json!("errored")), "{}", output.both());
 }
 
@@ -52,7 +52,7 @@ fn broken_arguments_do_not_hide_the_call(
             let project = project().file("reply.json", &reply);
             run_case(project, "command:cat reply.json", expect, &[]).0
         } else {
-            ask(reply.clone(), expect, &[]).0
+            ask(&reply, expect, &[]).0
         }
     };
     let called = ask(json!({"toolsCalled": ["get_weather"]}));
@@ -70,7 +70,7 @@ fn broken_arguments_do_not_hide_the_call(
 #[case(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no model"}}), "no model")]
 #[case(json!({"detail": "no model"}), "no model")]
 fn an_error_in_the_body_is_quoted(#[case] reply: Value, #[case] message: &str) {
-    let (case, output) = ask(reply, json!({"responseNonEmpty": true}), &[]);
+    let (case, output) = ask(&reply, json!({"responseNonEmpty": true}), &[]);
     assert_eq!((output.code, &case["outcome"]), (Some(3), &json!("errored")), "{}", output.both());
     assert_eq!(case["error"], format!("the agent replied with an error: {message}"), "{case:#}");
 }
@@ -78,7 +78,7 @@ fn an_error_in_the_body_is_quoted(#[case] reply: Value, #[case] message: &str) {
 #[test]
 fn parts_of_text_are_joined() {
     let parts = json!([{"type": "text", "text": "It is "}, {"type": "text", "text": "18 degrees."}]);
-    let (case, _) = ask(json!({"response": parts}), json!({"responseContains": ["It is 18 degrees."]}), &[]);
+    let (case, _) = ask(&json!({ "response": parts }), json!({"responseContains": ["It is 18 degrees."]}), &[]);
     assert_eq!(case["outcome"], "passed", "{case:#}");
     assert_eq!(case["details"]["response"], "It is 18 degrees.", "{case:#}");
 }

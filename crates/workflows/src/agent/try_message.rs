@@ -344,13 +344,11 @@ impl Talk<'_> {
     fn unreported_calls(&self, preset: Option<&Preset>) -> String {
         let from_spans = "'agent.telemetry' reads them from its OpenTelemetry spans";
         match preset {
-            Some(preset) if preset.reads.calls == Reported::Never => {
-                format!("{} does not report tool calls: {from_spans}", preset.product)
+            Some(Preset { product, reads, calls_hint, .. }) => {
+                let subject = if reads.calls == Reported::Never { product.as_str() } else { "this reply" };
+                let hint = calls_hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+                format!("{subject} does not report tool calls{hint}; {from_spans}")
             }
-            Some(Preset { calls_hint: Some(hint), .. }) => {
-                format!("this reply does not report tool calls ({hint}); {from_spans}")
-            }
-            Some(_) => format!("this reply does not report tool calls; {from_spans}"),
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
                 "the function returns only a text: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
                  messages to report tool calls; {from_spans}"
