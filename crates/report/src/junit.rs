@@ -173,7 +173,7 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
     texts.join("\n")
 }
 
-/// Prepares a text for the XML writer, which drops tabs and everything after an unterminated escape sequence.
+/// Prepares text for the XML writer, which drops tabs and everything after an unterminated escape sequence.
 fn xml(text: &str) -> String {
     escape_invisible(text).replace('\t', "    ")
 }

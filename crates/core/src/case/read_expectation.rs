@@ -6,8 +6,8 @@ use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, Text
 use crate::token;
 use karat_json::text::shorten;
 use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_pointer,
-    read_positive_count, read_positive_number, read_string, read_strings, read_word, type_name,
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map, read_pointer,
+    read_positive_count, read_positive_number, read_string, read_strings, type_name,
 };
 use karat_pattern::Pattern;
 
@@ -27,7 +27,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         no_tool_errors: object.optional("noToolErrors", path, problems, read_bool),
         response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
         text_match: object.optional("textMatch", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &TextMatch::NAMES, TextMatch::from_name)
+            read_enum(value, path, problems, &TextMatch::NAMES, TextMatch::from_name)
         }),
         response_contains: object.optional("responseContains", path, problems, read_strings),
         response_contains_any: object.optional("responseContainsAny", path, problems, |value, path, problems| {
@@ -84,7 +84,7 @@ fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Problems) -> Opt
 }
 
 fn read_match(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ToolsCalledMatch> {
-    read_word(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
+    read_enum(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
 }
 
 /// Reads tool names, of which none may be `NO_TOOL`.
@@ -178,7 +178,7 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     let tool = object.required("tool", path, problems, read_string);
     let param_name = object.required("paramName", path, problems, read_string);
     let assertion = object.required("assertion", path, problems, |value, path, problems| {
-        read_word(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
+        read_enum(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
     });
     let pointer = object.optional("path", path, problems, read_pointer).unwrap_or_default();
     let expected = object.raw("value").cloned();
@@ -264,7 +264,7 @@ fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
         return usize::try_from(number).ok().map(CallSelector::Number);
     }
     if value.is_string() {
-        return read_word(value, path, problems, &CallSelector::NAMES, CallSelector::from_name);
+        return read_enum(value, path, problems, &CallSelector::NAMES, CallSelector::from_name);
     }
     problems.at(
         path,

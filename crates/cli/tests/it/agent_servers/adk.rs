@@ -5,36 +5,36 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 #[ignore = "needs google-adk"]
 fn answers_shop_cases() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("adk", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("adk", &server, CallReporting::Failures).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).quotes_the_failure("the model is not available");
+    ShopAgent::example("adk", &server, CallReporting::Failures).quotes_the_failure("the model is not available");
     let endpoint = format!("adk:{}?app=nobody", server.url(""));
-    ShopAgent::at(&endpoint, Told::Failures).quotes_the_failure("Agent not found: 'nobody'");
+    ShopAgent::at(&endpoint, CallReporting::Failures).quotes_the_failure("Agent not found: 'nobody'");
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).asks_for_approval("Delete account 7?");
+    ShopAgent::example("adk", &server, CallReporting::Failures).asks_for_approval("Delete account 7?");
 }
 
 /// Parts of texts that come again as a whole, and a reply that is not a stream, which does not tell the failure.
@@ -44,7 +44,7 @@ fn asks_for_approval() {
 #[ignore = "needs google-adk"]
 fn other_formats(#[case] request: Value, #[case] failure: &str) {
     let server = AgentServer::shared(AgentProduct::Adk);
-    let agent = ShopAgent::example("adk", &server, Told::Failures).with_agent(&json!({"request": request}));
+    let agent = ShopAgent::example("adk", &server, CallReporting::Failures).with_agent(&json!({"request": request}));
     agent.answers_shop_cases();
     agent.quotes_the_failure(failure);
 }

@@ -5,7 +5,7 @@ use karat_testkit::tools::free_port;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::shop::{ShopAgent, Told, calls};
+use super::shop::{CallReporting, ShopAgent, calls};
 use crate::support::case;
 
 /// Starts the example, and sets the address to which it exports in karat's configuration.
@@ -13,7 +13,7 @@ fn instrumented() -> (AgentServer, ShopAgent) {
     let otlp = format!("127.0.0.1:{}", free_port());
     let endpoint = format!("http://{otlp}");
     let server = AgentServer::start_with(AgentProduct::OtelAgent, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]);
-    let agent = ShopAgent::example("otel-agent", &server, Told::Failures);
+    let agent = ShopAgent::example("otel-agent", &server, CallReporting::Failures);
     (server, agent.with_agent(&json!({"telemetry": {"otlp": otlp}})))
 }
 
@@ -27,9 +27,9 @@ fn answers_shop_cases() {
 
 #[test]
 #[ignore = "needs opentelemetry-sdk"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let (_server, agent) = instrumented();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     // Their calls too.
     let cases: Vec<Value> = (0..50)
         .map(|number| {
