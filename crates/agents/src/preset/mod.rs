@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn overrides_replace_keys_of_session_and_poll() {
         let endpoint = |kind: &str, overrides: Value| {
-            let preset = Preset::named(kind).expect(kind);
+            let preset = Preset::by_name(kind).expect(kind);
             let endpoint = preset.endpoint("http://host", &overrides).expect(kind);
             HttpAgent::new(&endpoint.url, endpoint.config.clone(), &|_| None).expect(kind);
             (preset.agent, endpoint.agent)
