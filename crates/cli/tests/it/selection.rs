@@ -101,15 +101,17 @@ fn the_rerun_command_works_with_a_baseline() {
         script(&numbers.iter().map(|number| (number.as_str(), answer(number))).collect::<Vec<_>>())
     };
     let project = project()
-        .file("karat.json", json!({"agentEndpoint": "scripted:a.json"}))
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "results"}))
         .file("a.json", agent("7"))
         .file("evals/x.golden.json", json!(cases));
     assert_eq!(project.run(["run"]).code, Some(1));
+    let baseline = newest_result(&project, "results")["runId"].as_str().unwrap().to_owned();
     project.write("a.json", agent("123456"));
     let failed = project.run(["run", "--baseline", "latest"]);
-    let command = "karat run --baseline latest --only-failed=latest";
+    // The baseline is named by its id: `latest` is another run now.
+    let command = format!("karat run --baseline {baseline} --only-failed=latest");
     assert!(failed.unwrapped_stderr().contains(&format!("to rerun what did not pass: {command}")), "{}", failed.stderr);
-    let again = project.run(["run", "--baseline", "latest", "--only-failed=latest", "--format", "json"]);
+    let again = project.run(["run", "--baseline", &baseline, "--only-failed=latest", "--format", "json"]);
     assert_eq!(ids(&again), (1..=6).map(|number| format!("gs-x-{number:03}")).collect::<Vec<_>>());
 }
 
