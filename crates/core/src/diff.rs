@@ -115,6 +115,8 @@ pub enum Verdict {
     Flaky,
     /// Too few cases changed for any significant direction.
     NotEnoughData,
+    /// No case has a verdict in both runs.
+    NothingToCompare,
 }
 
 /// The change of a suite by the exact sign test over its cases, which is `McNemar`'s test for single trials.
@@ -240,7 +242,9 @@ pub fn suite_change(diffs: &[CaseDiff]) -> SuiteChange {
         }
     }
     let p_value = sign_test(worse, better);
-    let verdict = if worse + better == 0 {
+    let verdict = if count_compared(diffs) == 0 {
+        Verdict::NothingToCompare
+    } else if worse + better == 0 {
         Verdict::Unchanged
     } else if p_value < SIGNIFICANCE {
         if worse > better { Verdict::Regression } else { Verdict::Improvement }
@@ -262,7 +266,7 @@ fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
 }
 
 /// Returns the number of cases that have a verdict in both runs.
-fn count_compared(diffs: &[CaseDiff]) -> usize {
+pub fn count_compared(diffs: &[CaseDiff]) -> usize {
     let is_compared = |change: Change| !matches!(change, Change::Added | Change::Removed | Change::NoVerdict);
     diffs.iter().filter(|diff| is_compared(diff.change)).count()
 }
@@ -409,7 +413,7 @@ mod tests {
         let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), several("t", 0, 0, 3)];
         let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), several("t", 3, 0, 0)];
         let found = suite_change(&diff_cases(&before, &now));
-        assert_eq!((found.verdict, found.p_value), (Verdict::Unchanged, 1.0));
+        assert_eq!((found.verdict, found.p_value), (Verdict::NothingToCompare, 1.0));
     }
 
     #[rstest]

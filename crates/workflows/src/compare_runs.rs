@@ -1,7 +1,7 @@
 //! Compares two results or runs.
 
 use karat_core::case::Tier;
-use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
+use karat_core::diff::{CaseDiff, Change, SuiteChange, count_compared, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Incomplete};
 use karat_project::{Layout, ResultFile, Run, list_runs};
@@ -68,6 +68,8 @@ pub struct RunComparison {
     pub before_incomplete: Option<Incomplete>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now_incomplete: Option<Incomplete>,
+    /// Cases with a verdict in both runs.
+    pub compared: usize,
     pub regressions: usize,
     pub new_passes: usize,
     pub suites: Vec<SuiteDiff>,
@@ -172,6 +174,7 @@ impl RunComparison {
             now_run_id: id(now),
             before_incomplete: None,
             now_incomplete: None,
+            compared: suites.iter().map(|suite| count_compared(&suite.cases)).sum(),
             regressions: count(Change::Regression),
             new_passes: count(Change::NewPass),
             suites,

@@ -71,6 +71,21 @@ fn lists_regressions_first() {
     ");
 }
 
+/// The agent was down in the earlier run.
+#[test]
+fn a_run_without_verdicts_is_not_compared() {
+    let project = project()
+        .file("down.json", json!({"replies": {}, "otherwise": {"error": "HTTP 500"}}))
+        .file("up.json", script(&[("a", "ok"), ("b", "no")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    project.run(["run", "--agent-endpoint", "scripted:down.json"]);
+    project.run(["run", "--agent-endpoint", "scripted:up.json"]);
+    insta::assert_snapshot!(project.run(["diff", "latest~1", "latest"]).filtered(), @"");
+    let document: Value =
+        serde_json::from_str(&project.run(["diff", "latest~1", "latest", "--format", "json"]).stdout).unwrap();
+    assert_eq!((&document["compared"], &document["suites"][0]["overall"]["verdict"]), (&json!(0), &json!("nothingToCompare")));
+}
+
 #[test]
 fn a_baseline_can_be_a_file_of_another_runner() {
     let foreign = json!({
