@@ -143,6 +143,14 @@ fn a_single_agent_is_an_ordinary_run() {
 }
 
 #[test]
+fn diff_compares_results_of_the_same_agent() {
+    let project = two_agents().file("c.json", json!({"replies": {}, "otherwise": {"response": "no"}}));
+    project.run(["run", "--matrix", MATRIX, "evals/x.golden.json"]);
+    project.run(["run", "--matrix", "scripted:b.json,scripted:c.json", "evals/x.golden.json"]);
+    insta::assert_snapshot!(project.run(["diff", "latest~1", "latest"]).filtered(), @"");
+}
+
+#[test]
 fn only_failed_reruns_a_case_with_all_agents() {
     let project = two_agents();
     assert_eq!(project.run(["run", "--matrix", MATRIX]).code, Some(1));

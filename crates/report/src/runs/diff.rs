@@ -29,11 +29,11 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
         let _ = writeln!(out, "{} {lines}", palette.warning(settings.symbols.warning));
     }
     out.push('\n');
-    let agents: BTreeSet<&String> = comparison.suites.iter().filter_map(SuiteDiff::agent).collect();
+    let agents: BTreeSet<&String> =
+        comparison.suites.iter().flat_map(|suite| [&suite.before_agent, &suite.now_agent]).flatten().collect();
     for suite in &comparison.suites {
         let dash = settings.symbols.dash;
-        let agent = suite.agent().filter(|_| agents.len() > 1);
-        let agent_text = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
+        let agent_text = if agents.len() > 1 { agent_text(suite, settings) } else { String::new() };
         let title = format!("{} {dash} {} evals{agent_text}", printable(&suite.tool_name), suite.tier);
         let _ = writeln!(out, "{}", palette.bold(title));
         for group in GROUPS {
@@ -54,6 +54,17 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
         out.push('\n');
     }
     out
+}
+
+/// Names the agent of a suite, or both if they differ.
+fn agent_text(suite: &SuiteDiff, settings: ConsoleSettings) -> String {
+    match (&suite.before_agent, &suite.now_agent) {
+        (Some(before), Some(now)) if before != now => {
+            format!(" of {} {} {}", printable(before), settings.symbols.arrow, printable(now))
+        }
+        (Some(agent), _) | (_, Some(agent)) => format!(" of {}", printable(agent)),
+        (None, None) => String::new(),
+    }
 }
 
 /// Cases that are listed together, under one title.
