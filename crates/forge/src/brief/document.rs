@@ -74,7 +74,6 @@ pub struct OpenSlot {
     pub task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// The number of tools that a straightforward case calls.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,6 @@
 //! Sends messages to the agent, and shows what was sent, what it replied and what was read from the reply.
 
 use std::borrow::Cow;
-use std::ops::Not;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -83,7 +82,6 @@ pub struct TrialRequest {
     pub method: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// JSON, or a text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,10 +110,8 @@ pub struct TrialAnswer {
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
     /// The reply does not tell its tool calls.
-    #[serde(skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
     /// The agent waits for a person's approval; the response is its question.
-    #[serde(skip_serializing_if = "Not::not")]
     pub waits_for_approval: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
