@@ -352,3 +352,26 @@ fn offers_detected_values_at_a_terminal() {
     let case = &project.read_json("evals/get-order.golden.json")["cases"][0];
     assert_eq!(case["each"], json!([{"message": "Which items did I order?"}, {"message": "What is in my parcel?"}]));
 }
+
+/// The error of `karat run` for the same agent.
+#[test]
+fn rejects_an_invalid_agent() {
+    for (agent, hint) in [
+        ("localhost:8765/chat", "did you mean 'http://localhost:8765/chat'?"),
+        ("htp://foo", "did you mean 'http://foo'?"),
+    ] {
+        let project = project();
+        let init = project.run(["init", "--yes", "--agent-endpoint", agent, "--message", "Hello"]);
+        assert_eq!(init.code, Some(2), "{}", init.both());
+        assert!(!project.path().join("karat.json").exists());
+        project.write("karat.json", json!({"agentEndpoint": agent}));
+        project.write("evals/first.json", json!([]));
+        let check = project.run(["check"]);
+        assert_eq!(check.code, Some(2), "{}", check.both());
+        for output in [init, check] {
+            let stderr = output.unwrapped_stderr();
+            assert!(stderr.contains(&format!("'{agent}' is not a valid agent: expected a URL")), "{stderr}");
+            assert!(stderr.contains(hint), "{stderr}");
+        }
+    }
+}

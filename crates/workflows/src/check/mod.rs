@@ -25,7 +25,7 @@ pub use self::issue::{CheckIssue, INVALID};
 pub use self::rules::{RuleEntry, RuleList};
 use self::source_text::Sources;
 use crate::context::Context;
-use crate::context::models::is_model;
+use crate::context::models::{check_agent_form, is_model};
 use crate::context::tools::{is_empty, list_tools};
 use crate::error::Error;
 use crate::functions::{ProjectFunctions, find_functions};
@@ -64,6 +64,9 @@ impl CheckReport {
 /// Checks eval files, folders or globs, and everything that belongs to them; the whole project without paths.
 pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckReport, Error> {
     let settings = &context.settings;
+    for endpoint in &settings.agent_endpoints {
+        check_agent_form(&endpoint.value, &settings.model.providers)?;
+    }
     let found = discover_all(paths, &settings.layout, &settings.layout.current_dir).map(|found| {
         found.ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
         found.files
