@@ -68,7 +68,7 @@ fn status(summary: &StoredEvalRunSummary, format: RowFormat, surface: &Surface<'
         return ExitStatus::Interrupted;
     }
     if summary.judged == 0 {
-        surface.printer.note("all traces were judged before; pass --force to judge them again");
+        surface.printer.note("pass --force to judge all traces again");
     }
     match (summary.failed, summary.errored) {
         (_, 1..) => ExitStatus::Errored,
