@@ -129,3 +129,27 @@ fn names_the_file_that_is_empty_cut_off_or_not_an_eval_file() {
     let table = error("evals/products.csv");
     assert!(table.contains("not an eval file: expected JSON") && table.contains("name,price"), "{table}");
 }
+
+/// A file for several tools, whose name is not one of them.
+#[test]
+fn says_once_that_a_file_names_no_tool() {
+    let case = |id: &str| {
+        json!({"id": id, "difficulty": "straightforward", "createdAt": "2026-01-01", "input": {"message": id},
+               "expect": {"toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true}})
+    };
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "toolRegistryPath": "tools.json"}))
+        .file("tools.json", json!({"tools": [{"name": "get_weather", "inputSchema": {"type": "object"}}]}))
+        .file("evals/routing.labeled.json", json!([case("one"), case("two")]));
+    let report = || -> Value { serde_json::from_str(&project.run(["check", "--format", "json"]).stdout).unwrap() };
+    let in_file = |report: &Value| -> Vec<String> {
+        let issues = report["issues"].as_array().unwrap().iter();
+        let issues = issues.filter(|issue| issue["file"] == "evals/routing.labeled.json");
+        issues.map(|issue| issue["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = report();
+    assert_eq!(in_file(&first), ["file-tool"], "{first:#}");
+    let metadata = json!({"toolName": "get_weather", "tier": "labeled"});
+    project.write("evals/routing.labeled.json", json!({"metadata": metadata, "cases": [case("ls-get-weather-001")]}));
+    assert_eq!(in_file(&report()), ["straightforward-tools"]);
+}

@@ -100,6 +100,7 @@ impl BriefDocument {
         let kinds = Kind::all_of(&open);
         let is_for_drafts = |rule: &&Rule| {
             let file_rules = [
+                Rule::FileTool,
                 Rule::EditedRegression,
                 Rule::RemovedRegression,
                 Rule::UnsealedRegression,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use karat_core::case::{EvalFile, SuiteFile};
-use karat_core::lint::{Lint, LintContext, Severity, lint};
+use karat_core::lint::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint};
 use karat_core::registry::Registry;
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
 use karat_core::token::TokenSources;
@@ -87,7 +87,21 @@ impl EvalFiles<'_> {
         let lints = lints.into_iter().map(|lint| from_lint(prefix, lint));
         let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
         let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
-        stale.chain(changed).chain(lints).chain(unknown).collect()
+        let unknown_tool = self.unknown_tool(file, silencer);
+        unknown_tool.into_iter().chain(stale).chain(changed).chain(lints).chain(unknown).collect()
+    }
+
+    /// Returns the problem of a file that names no tool, if its name is not that of one either.
+    fn unknown_tool(&self, file: &EvalFile, silencer: &mut Silencer<'_>) -> Option<RuleProblem> {
+        let rule = Rule::FileTool;
+        if !has_unknown_tool(file, self.registry)
+            || silencer.silences([file.tool_name.as_str()], SilencedRule::Case(rule))
+        {
+            return None;
+        }
+        let message = format!("'{}' is not in the tool registry: rules about the file's own tool do not apply", file.tool_name);
+        let help = "set metadata.toolName to the tool of the file: {\"metadata\": {\"toolName\": …}, \"cases\": […]}";
+        Some((problem(String::new(), message, Some(help.to_owned())), (rule.name(), rule.severity())))
     }
 }
 
