@@ -6,7 +6,7 @@ use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
 use super::run::{exceptions, speed, write_function};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::printable;
+use crate::terminal_text::{printable, wrap};
 use crate::tools::counted;
 
 /// Renders the new verdicts of each eval, and the number of traces judged earlier. If all were, one line says so.
@@ -62,7 +62,8 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         let _ = write!(text, "\n{}", palette.dim(hint));
     }
     if summary.interrupted {
-        text.push_str("\ninterrupted: verdicts so far are stored; run the same command again to continue");
+        let interrupted = "interrupted: verdicts so far are stored; run the same command again to continue";
+        let _ = write!(text, "\n{}", wrap(interrupted, settings.columns).join("\n"));
     }
     text
 }
