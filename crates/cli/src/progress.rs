@@ -73,8 +73,11 @@ fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &st
     // A line that fills the terminal would wrap, at the latest when the terminal echoes ^C.
     let columns = environment.stderr_columns.unwrap_or(DEFAULT_COLUMNS);
     let width = columns.saturating_sub(TEXT_COLUMNS).clamp(MIN_BAR_COLUMNS, MAX_BAR_COLUMNS);
-    let (chars, bar) =
-        if printer.symbols.ascii { ("=> ", format!("[{{bar:{width}}}] ")) } else { ("━╸─", format!("{{bar:{width}}} ")) };
+    let (chars, bar) = if printer.symbols.ascii {
+        ("=> ", format!("[{{bar:{width}}}] "))
+    } else {
+        ("━╸─", format!("{{bar:{width}}} "))
+    };
     let template = format!("{}{template}", if total.is_some() { bar.as_str() } else { "" });
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());

@@ -80,8 +80,7 @@ pub fn with_run_ids(arguments: &[String], run_id: impl Fn(&str) -> Option<String
     let mut fixed: Vec<String> = Vec::with_capacity(arguments.len());
     for argument in arguments {
         // `--only-failed` takes its value only after a '='.
-        let is_value =
-            fixed.last().is_some_and(|flag| flag != "--only-failed" && RUN_FLAGS.contains(&flag.as_str()));
+        let is_value = fixed.last().is_some_and(|flag| flag != "--only-failed" && RUN_FLAGS.contains(&flag.as_str()));
         let id = match argument.split_once('=') {
             _ if is_value => run_id(argument),
             Some((flag, name)) if RUN_FLAGS.contains(&flag) => run_id(name).map(|id| format!("{flag}={id}")),

@@ -83,7 +83,10 @@ fn a_run_without_verdicts_is_not_compared() {
     insta::assert_snapshot!(project.run(["diff", "latest~1", "latest"]).filtered(), @"");
     let document: Value =
         serde_json::from_str(&project.run(["diff", "latest~1", "latest", "--format", "json"]).stdout).unwrap();
-    assert_eq!((&document["compared"], &document["suites"][0]["overall"]["verdict"]), (&json!(0), &json!("nothingToCompare")));
+    assert_eq!(
+        (&document["compared"], &document["suites"][0]["overall"]["verdict"]),
+        (&json!(0), &json!("nothingToCompare"))
+    );
 }
 
 #[test]

@@ -99,7 +99,8 @@ impl EvalFiles<'_> {
         {
             return None;
         }
-        let message = format!("'{}' is not in the tool registry: rules about the file's own tool do not apply", file.tool_name);
+        let message =
+            format!("'{}' is not in the tool registry: rules about the file's own tool do not apply", file.tool_name);
         let help = "set metadata.toolName to the tool of the file: {\"metadata\": {\"toolName\": …}, \"cases\": […]}";
         Some((problem(String::new(), message, Some(help.to_owned())), (rule.name(), rule.severity())))
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, ExchangeObserver, KnownProvider, Language, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price,
-    Provider, ProviderConfig, Throttle, ToolExecution,
+    Budget, ExchangeObserver, KnownProvider, Language, ModelAgent, ModelClient, ModelSettings, Parameters, Preset,
+    Price, Provider, ProviderConfig, Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
 use karat_json::nearest;

@@ -494,6 +494,5 @@ fn required_variables(provider: KnownProvider) -> Vec<String> {
 /// Creates a file; fails if it exists.
 fn write_new(path: &Path, value: &Value) -> Result<(), Error> {
     let text = format!("{value:#}\n");
-    create_file(path, text.as_bytes())
-        .map_err(|error| Error::invalid(format!("cannot write {}: {error}", path.display())))
+    create_file(path, text.as_bytes()).map_err(|error| Error::cannot_write(&path.display().to_string(), &error))
 }
