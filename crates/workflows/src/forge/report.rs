@@ -244,7 +244,8 @@ fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
 /// Returns the findings about the cases as a whole.
 fn coverage_findings(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
     let drafts: Vec<Draft> = approved(session).cloned().collect();
-    if drafts.is_empty() {
+    // The findings are about labeled cases.
+    if drafts.is_empty() || !inputs.tiers.includes(Tier::Labeled) {
         return Vec::new();
     }
     check_coverage(&inputs.brief, &session.plan, &drafts)
