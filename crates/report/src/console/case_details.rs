@@ -1,9 +1,12 @@
 //! The message, answer and calls of a case, printed below it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use karat_core::assertion::Field;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
+use karat_json::text::{shorten, text_form};
 
 use super::{Page, Verbosity};
 use crate::excerpt::{Excerpt, Row, excerpt};
@@ -19,6 +22,9 @@ const MAX_CALL_ROWS: usize = 2;
 
 /// Says that a model's loop ended without an answer.
 pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still calling tools: see 'maxTurns'";
+
+/// Maximum length of the result of a failed call, unless cases are shown in full, in characters.
+const MAX_REASON: usize = 120;
 
 /// Maximum number of calls, unless cases are shown in full.
 const MAX_CALLS: usize = 5;
@@ -49,6 +55,11 @@ impl Page {
         for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             self.write_labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
+            if let Some(result) =
+                call.result.as_ref().filter(|_| !is_full && has_wrong_response(case) && succeeded(call))
+            {
+                self.write_labelled("", &format!("-> {}", text_form(result)), &[], 1, out);
+            }
         }
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
@@ -97,6 +108,24 @@ impl Page {
     }
 }
 
+/// Whether the answer does not have what it should, which the results of calls may explain.
+fn has_wrong_response(case: &CaseResult) -> bool {
+    let fields = [
+        Field::ResponseContains,
+        Field::ResponseContainsAny,
+        Field::ResponseNotContains,
+        Field::ResponseMatches,
+        Field::ResponseJsonSchema,
+        Field::NumbersGrounded,
+    ];
+    case.failures.iter().any(|failure| fields.iter().any(|field| field.name() == failure.assertion))
+}
+
+/// Whether a call has a result that [`call_text`] does not show.
+fn succeeded(call: &ToolCall) -> bool {
+    call.error.is_none() && call.success != Some(false)
+}
+
 /// Returns what is shown instead of calls, if there are none.
 pub(crate) fn no_calls_text(details: &CaseDetails) -> &'static str {
     if details.calls_unreported { "not reported" } else { "none" }
@@ -113,6 +142,10 @@ pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
         let _ = write!(text, " -> error: {error}");
     } else if call.success == Some(false) {
         text.push_str(" -> failed");
+        if let Some(result) = call.result.as_ref().map(text_form) {
+            let reason = if is_full { result } else { Cow::Owned(shorten(&result, MAX_REASON).into_owned()) };
+            let _ = write!(text, ": {reason}");
+        }
     } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
         let _ = write!(text, " -> {result}");
     }
