@@ -45,6 +45,9 @@ async fn converse(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
                 }
                 None => {
                     let answer = default.ok_or_else(|| missing_flags(&[flag(question)], args))?;
+                    if question == Question::Agent {
+                        printer.note(&format!("using the agent {answer}; to use another, pass --agent-endpoint"));
+                    }
                     init.apply(Command::Answer(answer))?;
                 }
             },

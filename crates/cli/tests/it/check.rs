@@ -153,3 +153,27 @@ fn says_once_that_a_file_names_no_tool() {
     project.write("evals/routing.labeled.json", json!({"metadata": metadata, "cases": [case("ls-get-weather-001")]}));
     assert_eq!(in_file(&report()), ["straightforward-tools"]);
 }
+
+#[test]
+fn findings_about_tools_are_those_of_the_given_files() {
+    let tool = |name: &str| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}});
+    let case = case("gs-get-weather-001", "Rain?", json!({"toolsCalled": ["get_weather"]}));
+    let project = project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file("tools.json", json!({"tools": [tool("get_weather"), tool("get_news")]}))
+        .file("evals/get-weather.golden.json", json!([case]));
+    let tools = |arguments: &[&str]| -> Vec<String> {
+        let output = project.run(["check", "--format", "json"].iter().chain(arguments).copied());
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        let tools = report["issues"].as_array().unwrap().iter().filter_map(|issue| issue["tool"].as_str());
+        let mut tools: Vec<String> = tools.map(str::to_owned).collect();
+        tools.dedup();
+        tools
+    };
+    assert_eq!(tools(&[]), ["get_weather", "get_news"]);
+    assert_eq!(tools(&["evals/get-weather.golden.json"]), ["get_weather"]);
+    let quiet = project.run(["check", "-q"]);
+    assert_eq!(quiet.stdout.lines().count(), 1, "{}", quiet.stdout);
+    let strict = project.run(["check", "-q", "--strict"]);
+    assert!(strict.code == Some(1) && strict.stdout.lines().count() > 1, "{}", strict.both());
+}

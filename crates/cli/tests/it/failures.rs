@@ -19,7 +19,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         "response": "Order A100 is shipped.\nIt arrives on Monday.",
         "toolCalls": [
             {"name": "get_order", "success": true, "params": {"id": "A100"}, "result": {"state": "shipped"}},
-            {"name": "get_carrier", "success": false, "params": {}},
+            {"name": "get_carrier", "success": false, "params": {}, "result": "no carrier yet"},
         ],
     });
     let cases = json!([

@@ -188,3 +188,15 @@ fn warns_about_tools_that_the_registry_lacks() {
     assert_eq!(strict.code, Some(2), "{}", strict.both());
     assert!(strict.unwrapped_stderr().contains(message) && strict.stdout.is_empty(), "{}", strict.both());
 }
+
+/// As after an interruption.
+#[test]
+fn only_failed_names_the_number_of_cases_that_did_not_run() {
+    let project = project_with_suites();
+    assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
+    let path = project.files_in("results", ".json").remove(0);
+    let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    result["notRun"] = json!(["gs-x-002"]);
+    std::fs::write(&path, result.to_string()).unwrap();
+    insta::assert_snapshot!(project.run(["run", "--only-failed"]).filtered(), @"");
+}

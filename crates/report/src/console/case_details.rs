@@ -7,10 +7,11 @@ use karat_core::assertion::Field;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use karat_json::text::{shorten, text_form};
+use serde_json::Value;
 
 use super::{Page, Verbosity};
 use crate::excerpt::{Excerpt, Row, excerpt};
-use crate::terminal_text::width;
+use crate::terminal_text::{printable, truncate, width};
 
 /// Width of the labels, with the space after them.
 const LABEL_WIDTH: usize = 9;
@@ -55,10 +56,9 @@ impl Page {
         for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             self.write_labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
-            if let Some(result) =
-                call.result.as_ref().filter(|_| !is_full && has_wrong_response(case) && succeeded(call))
-            {
-                self.write_labelled("", &format!("-> {}", text_form(result)), &[], 1, out);
+            let is_shown = !is_full && has_wrong_response(case) && succeeded(call);
+            if let Some(result) = call.result.as_ref().filter(|_| is_shown) {
+                self.write_result(result, out);
             }
         }
         if limit < calls.len() {
@@ -68,6 +68,14 @@ impl Page {
         if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
         }
+    }
+
+    /// Shows the result of a call in one line.
+    fn write_result(&self, result: &Value, out: &mut String) {
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH).max(20);
+        let text = format!("-> {}", text_form(result));
+        let text = truncate(&printable(&text), columns, self.settings.symbols.ellipsis).into_owned();
+        self.write_rows("", vec![Row { text, carets: String::new() }], out);
     }
 
     fn write_labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {

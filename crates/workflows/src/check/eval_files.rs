@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use karat_core::case::{EvalFile, SuiteFile};
-use karat_core::lint::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint};
+use karat_core::lint::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint, named_tools};
 use karat_core::registry::Registry;
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
 use karat_core::token::TokenSources;
@@ -30,6 +30,8 @@ pub(super) struct EvalFiles<'c> {
     pub(super) functions: &'c ProjectFunctions,
     /// The eval functions of all cases so far.
     pub(super) function_names: BTreeSet<String>,
+    /// The tools of all files so far, and those that their cases name.
+    pub(super) tool_names: BTreeSet<String>,
     /// Agents stop at their first tool calls.
     pub(super) routing_only: bool,
     /// The overlaps that no case so far covers.
@@ -56,6 +58,9 @@ impl EvalFiles<'_> {
             }
         };
         self.function_names.extend(file.cases.iter().flat_map(eval_names).map(str::to_owned));
+        self.tool_names.insert(file.tool_name.clone());
+        let named = file.cases.iter().flat_map(|case| named_tools(&case.expect));
+        self.tool_names.extend(named.map(|(_, tool)| tool.to_owned()));
         if let Some(uncovered) = &mut self.uncovered {
             file.cases.iter().for_each(|case| uncovered.remove_covered_pairs(case));
         }
