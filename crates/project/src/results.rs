@@ -85,7 +85,8 @@ impl EarlierResults {
             let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
             let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
             let results = self.find_all(suite);
-            not_run += results.first().map_or(0, |newest| newest.not_run.len());
+            let is_in_file = |id: &&String| file.cases.iter().any(|case| case.id == **id);
+            not_run += results.first().map_or(0, |newest| newest.not_run.iter().filter(is_in_file).count());
             for result in results {
                 for case in &result.cases {
                     let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));

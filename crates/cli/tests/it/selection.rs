@@ -198,5 +198,11 @@ fn only_failed_names_the_number_of_cases_that_did_not_run() {
     let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     result["notRun"] = json!(["gs-x-002"]);
     std::fs::write(&path, result.to_string()).unwrap();
-    insta::assert_snapshot!(project.run(["run", "--only-failed"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["run", "--only-failed"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no case failed in the earlier results
+    hint: 1 case did not run: run it without --only-failed
+    ");
 }
