@@ -95,6 +95,25 @@ fn read_variables(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Map<String,
     Ok(values)
 }
 
+/// Prefix of the variables that karat reads.
+pub(crate) const VARIABLE_PREFIX: &str = "KARAT_";
+
+/// The variables that are not named after a key.
+const OTHER_VARIABLES: [&str; 4] = ["KARAT_CONFIG", "KARAT_GUEST", "KARAT_LOG", "KARAT_SNAPSHOT_FILE"];
+
+/// Returns the variable that is probably meant by one that karat does not read. Others may be for the agent.
+pub(crate) fn meant_variable(name: &str) -> Option<String> {
+    let keys = Config::KEYS.iter().filter(|(key, _)| *key != "$schema").map(|(key, _)| variable_name(key));
+    let known: Vec<String> = keys.chain(OTHER_VARIABLES.map(str::to_owned)).collect();
+    if known.iter().any(|known| known == name) {
+        return None;
+    }
+    // Without the prefix, which makes all of them alike.
+    let words: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(VARIABLE_PREFIX)).collect();
+    let near = nearest(name.strip_prefix(VARIABLE_PREFIX)?, &words)?;
+    Some(format!("{VARIABLE_PREFIX}{near}"))
+}
+
 fn form_of(key: &str) -> Form {
     Config::KEYS.iter().find(|(known, _)| *known == key).map_or(Form::Text, |(_, form)| *form)
 }
@@ -226,6 +245,14 @@ mod tests {
     fn merge(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, Error> {
         let lookup = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         flags.merge_variables(&lookup, &Redactor::default())
+    }
+
+    #[test]
+    fn recognises_misspelt_variables() {
+        assert_eq!(meant_variable("KARAT_CONCURENCY").as_deref(), Some("KARAT_CONCURRENCY"));
+        assert_eq!(meant_variable("KARAT_CONCURRENCY"), None);
+        assert_eq!(meant_variable("KARAT_LOG"), None);
+        assert_eq!(meant_variable("KARAT_SHOP_TOKEN"), None);
     }
 
     #[test]
