@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Not;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::{EarlierCase, MissingCases, Outcome, SuiteResult};
@@ -10,7 +11,7 @@ use crate::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
 /// How a case changed between two runs. A case needs a verdict in both to have changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
     /// Passed before and fails now; with mixed trials, passes significantly less often.
@@ -32,7 +33,7 @@ pub enum Change {
 }
 
 /// The comparison of one case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDiff {
     pub id: String,
@@ -52,6 +53,7 @@ pub struct CaseDiff {
     pub error: Option<String>,
     /// Whether an added case was not run before, or a removed one not now, though it was in the eval file.
     #[serde(skip_serializing_if = "Not::not")]
+    #[schemars(default)]
     pub not_run: bool,
 }
 
@@ -102,8 +104,9 @@ fn missing_cases(diffs: &[CaseDiff], result: &SuiteResult, removed: &BTreeSet<St
 }
 
 /// How a suite changed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SuiteVerdict")]
 pub enum Verdict {
     /// No case passes more or less often than before.
     Unchanged,
@@ -120,7 +123,7 @@ pub enum Verdict {
 }
 
 /// The change of a suite by the exact sign test over its cases, which is `McNemar`'s test for single trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteChange {
     pub verdict: Verdict,

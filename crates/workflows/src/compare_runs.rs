@@ -5,6 +5,7 @@ use karat_core::diff::{CaseDiff, Change, SuiteChange, count_compared, diff_cases
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Incomplete};
 use karat_project::{Layout, ResultFile, Run, list_runs};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -58,8 +59,9 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(title = "karat diff")]
 pub struct RunComparison {
     pub before_run_id: String,
     pub now_run_id: String,
@@ -75,7 +77,8 @@ pub struct RunComparison {
     pub suites: Vec<SuiteDiff>,
 }
 
-#[derive(Debug, Serialize)]
+/// The comparison of a suite.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteDiff {
     pub tool_name: String,

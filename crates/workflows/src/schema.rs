@@ -28,6 +28,7 @@ use crate::agent::presets::{PresetDetails, PresetList};
 use crate::agent::try_message::AgentTrial;
 use crate::check::{CheckReport, RuleList};
 use crate::check_functions::EvalCheckReport;
+use crate::compare_runs::RunComparison;
 use crate::doctor::DoctorReport;
 use crate::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::forge::ForgeReport;
@@ -58,6 +59,7 @@ const FORMATS: &[Format] = &[
     ("rubric-result", "Result files of rubric suites", schema::<RubricResult>),
     ("runs", "Output of 'karat runs --format json'", schema::<RunList>),
     ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PruneReport>),
+    ("diff", "Output of 'karat diff --format json'", schema::<RunComparison>),
     ("show", "Output of 'karat show --format json'", schema::<SavedRun>),
     ("coverage", "Output of 'karat coverage --format json'", schema::<Coverage>),
     ("case-list", "Output of 'karat run --list --format json'", schema::<CaseList>),

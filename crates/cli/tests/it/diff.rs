@@ -60,6 +60,8 @@ fn lists_regressions_first() {
     let document: Value =
         serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
     assert_eq!((&document["regressions"], &document["newPasses"]), (&json!(1), &json!(1)));
+    let schema: Value = serde_json::from_str(&project.run(["schema", "diff"]).stdout).unwrap();
+    assert!(jsonschema::is_valid(&schema, &document), "{document:#}");
     assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
     insta::assert_snapshot!(project.run(["diff", &before, "nothing"]).filtered(), @"
     exit: 2
