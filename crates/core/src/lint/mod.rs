@@ -71,8 +71,9 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = regression::find_removed(file, context.archived);
     let mut registry_index = RegistryIndex::new(context.registry);
     let mut prompts = Prompts::new(context.other_cases);
+    let has_unknown_tool = has_unknown_tool(file, context.registry);
     for case in &file.cases {
-        let mut linter = Linter { file, case, context, lints: &mut lints };
+        let mut linter = Linter { file, case, context, has_unknown_tool, lints: &mut lints };
         linter.id_form();
         linter.row_tokens();
         linter.prompt(&mut prompts);
@@ -94,11 +95,23 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     lints
 }
 
+/// Whether the file names no tool, and the registry has none with the file's name.
+pub fn has_unknown_tool(file: &EvalFile, registry: Option<&Registry>) -> bool {
+    let is_named = file.metadata.as_ref().is_some_and(|metadata| metadata.tool_name.is_some());
+    // A gap may hide the tool.
+    let is_unknown = |registry: &Registry| {
+        !registry.tools().is_empty() && registry.gaps().is_empty() && registry.find(&file.tool_name).is_none()
+    };
+    !is_named && registry.is_some_and(is_unknown)
+}
+
 /// Applies the rules to one case.
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
     context: LintContext<'l>,
+    /// The file's own tool is not known, so that no rule can refer to it.
+    has_unknown_tool: bool,
     lints: &'o mut Vec<Lint>,
 }
 
@@ -138,7 +151,7 @@ impl Linter<'_, '_> {
     }
 
     fn id_form(&mut self) {
-        let Some(prefix) = self.file.tier.id_prefix() else {
+        let Some(prefix) = self.file.tier.id_prefix().filter(|_| !self.has_unknown_tool) else {
             return;
         };
         let has_form = self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(

@@ -37,7 +37,7 @@ impl Linter<'_, '_> {
         let tool = &self.file.tool_name;
         match expect.tools_called.as_deref() {
             Some([only]) if self.is_own_tool(only) => {}
-            _ if self.expects_no_call_yet() => {}
+            _ if self.expects_no_call_yet() || self.has_unknown_tool => {}
             None => self.add(
                 Rule::GoldenTool,
                 "/expect",
@@ -67,7 +67,8 @@ impl Linter<'_, '_> {
         let expect = &self.case.expect;
         let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
         // Asking before acting is straightforward as well.
-        if self.expects_no_call_yet() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
+        let calls_own_tool = called.len() > 1 && called.iter().any(|name| self.is_own_tool(name));
+        if self.expects_no_call_yet() || calls_own_tool || self.has_unknown_tool {
             return;
         }
         let tool = &self.file.tool_name;
@@ -82,7 +83,7 @@ impl Linter<'_, '_> {
             return self.add(Rule::AmbiguousWithoutSets, "/expect", message);
         };
         let mut named = sets.iter().flatten().filter(|name| *name != NO_TOOL).peekable();
-        if named.peek().is_some() && !named.any(|name| self.is_own_tool(name)) {
+        if named.peek().is_some() && !self.has_unknown_tool && !named.any(|name| self.is_own_tool(name)) {
             let message = format!("no acceptable set names '{}', the tool of this file", self.file.tool_name);
             self.add(Rule::AmbiguousTools, "/expect/toolsAcceptable", message);
         }

@@ -1,13 +1,17 @@
 //! The message, answer and calls of a case, printed below it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use karat_core::assertion::Field;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
+use karat_json::text::{shorten, text_form};
+use serde_json::Value;
 
 use super::{Page, Verbosity};
 use crate::excerpt::{Excerpt, Row, excerpt};
-use crate::terminal_text::width;
+use crate::terminal_text::{printable, truncate, width};
 
 /// Width of the labels, with the space after them.
 const LABEL_WIDTH: usize = 9;
@@ -19,6 +23,9 @@ const MAX_CALL_ROWS: usize = 2;
 
 /// Shown if a model reached the maximum number of turns without an answer.
 pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still calling tools: see 'maxTurns'";
+
+/// Maximum length of the result of a failed call, unless cases are shown in full, in characters.
+const MAX_REASON: usize = 120;
 
 /// Maximum number of calls, unless cases are shown in full.
 const MAX_CALLS: usize = 5;
@@ -49,6 +56,10 @@ impl Page {
         for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             self.write_labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
+            let is_shown = !is_full && has_wrong_response(case) && succeeded(call);
+            if let Some(result) = call.result.as_ref().filter(|_| is_shown) {
+                self.write_result(result, out);
+            }
         }
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
@@ -57,6 +68,14 @@ impl Page {
         if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
         }
+    }
+
+    /// Shows the result of a call in one line.
+    fn write_result(&self, result: &Value, out: &mut String) {
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH).max(20);
+        let text = format!("-> {}", text_form(result));
+        let text = truncate(&printable(&text), columns, self.settings.symbols.ellipsis).into_owned();
+        self.write_rows("", vec![Row { text, carets: String::new() }], out);
     }
 
     fn write_labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {
@@ -97,6 +116,24 @@ impl Page {
     }
 }
 
+/// Whether the answer does not have what it should, which the results of calls may explain.
+fn has_wrong_response(case: &CaseResult) -> bool {
+    let fields = [
+        Field::ResponseContains,
+        Field::ResponseContainsAny,
+        Field::ResponseNotContains,
+        Field::ResponseMatches,
+        Field::ResponseJsonSchema,
+        Field::NumbersGrounded,
+    ];
+    case.failures.iter().any(|failure| fields.iter().any(|field| field.name() == failure.assertion))
+}
+
+/// Whether a call has a result that [`call_text`] does not show.
+fn succeeded(call: &ToolCall) -> bool {
+    call.error.is_none() && call.success != Some(false)
+}
+
 /// Returns the placeholder for an empty list of calls.
 pub(crate) fn no_calls_text(details: &CaseDetails) -> &'static str {
     if details.calls_unreported { "not reported" } else { "none" }
@@ -113,6 +150,10 @@ pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
         let _ = write!(text, " -> error: {error}");
     } else if call.success == Some(false) {
         text.push_str(" -> failed");
+        if let Some(result) = call.result.as_ref().map(text_form) {
+            let reason = if is_full { result } else { Cow::Owned(shorten(&result, MAX_REASON).into_owned()) };
+            let _ = write!(text, ": {reason}");
+        }
     } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
         let _ = write!(text, " -> {result}");
     }
