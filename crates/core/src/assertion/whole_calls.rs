@@ -66,9 +66,10 @@ fn compare_lists(
         if comparison.matches() {
             return Ok(None);
         }
-        let (benefit, alignment) = comparison.explain();
-        if nearest.as_ref().is_none_or(|(best, ..)| benefit > *best) {
-            nearest = Some((benefit, index, alignment));
+        let alignment = comparison.explain();
+        let distance = comparison.distance(&alignment);
+        if nearest.as_ref().is_none_or(|(least, ..)| distance < *least) {
+            nearest = Some((distance, index, alignment));
         }
     }
     let is_any_of = expected.any_of.is_some();
@@ -161,29 +162,35 @@ impl<'c> Comparison<'c> {
         aligned.iter().flatten().count()
     }
 
-    /// Returns the best alignment and its benefit: as many matches as possible, and then the nearest calls side by side.
-    fn explain(&self) -> (i64, CallAlignment) {
+    /// Returns the best alignment: as many matches as possible, and then the nearest calls side by side.
+    fn explain(&self) -> CallAlignment {
         let (entries, calls) = (self.entries.len(), self.made.len());
         let only_order_differs = match self.mode {
             CallsMatch::Exact => entries == calls && self.count_matches(false) == entries,
             CallsMatch::InOrder => self.count_matches(false) == entries,
             CallsMatch::AnyOrder | CallsMatch::Includes | CallsMatch::Subset => false,
         };
-        let pairs = i64::try_from(entries.min(calls)).unwrap_or(i64::MAX / 2_000);
         // More than all near pairs together.
-        let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN) * (pairs + 1);
+        let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN).saturating_mul(as_i64(entries.min(calls) + 1));
         let benefits = Benefits::new(entries, calls, |entry, call| {
             if self.fits(entry, call) { match_benefit } else { self.near_benefit(entry, call) }
         });
         let is_ordered = self.mode.is_ordered() && !only_order_differs;
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
-        let benefit: i64 =
-            aligned.iter().enumerate().map(|(entry, call)| call.map_or(0, |call| benefits.get(entry, call))).sum();
-        // Calls and entries that are left over make a list less near.
-        let left_over = entries.abs_diff(calls);
-        let benefit = benefit - i64::try_from(left_over).unwrap_or(i64::MAX / 2);
         let pairs = self.pairs(&aligned);
-        (benefit, CallAlignment { match_mode: self.mode, any_of: None, only_order_differs, pairs })
+        CallAlignment { match_mode: self.mode, any_of: None, only_order_differs, pairs }
+    }
+
+    /// Returns how far the calls are from the expected ones: 0 for the right calls in another order, and for each call
+    /// that is wrong the more, the more of it differs.
+    fn distance(&self, alignment: &CallAlignment) -> i64 {
+        let distances = alignment.pairs.iter().map(|pair| match (pair.state, pair.entry, pair.call) {
+            // More than one call that is missing, and less than a missing and an unexpected one.
+            (CallState::Different, Some(entry), Some(call)) => 2 * MAX_NEAR_GAIN - self.near_benefit(entry, call),
+            (state, ..) if state.is_problem() => MAX_NEAR_GAIN,
+            _ => 0,
+        });
+        distances.sum()
     }
 
     /// Returns the benefit of showing a call beside an entry that it is not like.
@@ -192,9 +199,8 @@ impl<'c> Comparison<'c> {
         let Some(differences) = entry.differences(&self.made[call]) else {
             return 0;
         };
-        let differing = i64::try_from(differences.len()).unwrap_or(i64::MAX / 2_000);
-        let parts = i64::try_from(entry.count_parts()).unwrap_or(i64::MAX / 2_000);
-        let agreeing = (parts - differing).max(0);
+        let differing = as_i64(differences.len());
+        let agreeing = (as_i64(entry.count_parts()) - differing).max(0);
         NEAR_BENEFIT + MAX_NEAR_GAIN * agreeing / (agreeing + differing).max(1)
     }
 
@@ -230,4 +236,9 @@ impl<'c> Comparison<'c> {
         let state = if self.mode.needs_every_call() { CallState::Unexpected } else { CallState::Extra };
         CallPair { state, entry: None, call: Some(call), expected: None, differences: Vec::new() }
     }
+}
+
+/// Converts a count; one beyond all memory only has to stay in range.
+fn as_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX).min(1 << 40)
 }
