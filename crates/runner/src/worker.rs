@@ -24,7 +24,7 @@ use crate::reachability::Reachability;
 use crate::stopwatch::Stopwatch;
 
 /// The state that all workers share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) plan: Plan,
     pub(crate) agents: Vec<Arc<dyn Agent>>,
     /// All trials of the run, in order.
@@ -56,7 +56,7 @@ pub(crate) struct FinishedTrial {
 }
 
 pub(crate) async fn run_worker(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     out: mpsc::UnboundedSender<FinishedTrial>,
     cancel: CancellationToken,
 ) {
@@ -85,7 +85,7 @@ pub(crate) async fn run_worker(
     }
 }
 
-async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult {
+async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
@@ -139,9 +139,9 @@ pub(crate) async fn converse(
 }
 
 /// A call that timed out or panicked, with the error that replaces its result.
-pub(crate) struct Abandoned(AgentError);
+pub(crate) struct AbandonedCall(AgentError);
 
-impl Abandoned {
+impl AbandonedCall {
     /// Notifies the callee and returns the error.
     pub(crate) fn notify<A>(self, on_abandoned: impl FnOnce(&AgentError)) -> Result<A, AgentError> {
         // The callback may panic too; the error is already known.
@@ -155,19 +155,19 @@ pub(crate) async fn with_timeout<'a, A>(
     timeout: Duration,
     watch: &Stopwatch,
     call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
-) -> Result<Result<A, AgentError>, Abandoned> {
+) -> Result<Result<A, AgentError>, AbandonedCall> {
     // `call` itself may panic, not only its future.
     let answer = AssertUnwindSafe(async { call().await }).catch_unwind();
     tokio::select! {
         biased;
         result = answer => {
-            result.map_err(|panic| Abandoned(AgentError::new(panic_message(panic.as_ref()), watch.elapsed())))
+            result.map_err(|panic| AbandonedCall(AgentError::new(panic_message(panic.as_ref()), watch.elapsed())))
         }
-        () = watch.sleep_until(timeout) => Err(Abandoned(AgentError::timeout(watch.elapsed()))),
+        () = watch.sleep_until(timeout) => Err(AbandonedCall(AgentError::timeout(watch.elapsed()))),
     }
 }
 
-impl Shared {
+impl SharedState {
     fn span(&self, unit: Unit) -> Span {
         let case = self.case(unit.suite as usize, unit.index as usize);
         debug_span!("case", id = %case.id, trial = unit.trial + 1)

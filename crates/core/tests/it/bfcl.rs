@@ -49,9 +49,9 @@ fn agrees_with_the_function_calling_leaderboard() {
     assert_eq!((lists, valid), (2095, 499), "not all lists were judged");
     let agreements = lists - disagreements.len();
     assert!(agreements * 100 >= lists * 99, "only {agreements} of {lists} verdicts agree: {disagreements:#?}");
-    let found: Vec<_> = disagreements.iter().map(|(id, variant, valid, _)| (&**id, &**variant, *valid)).collect();
+    let unexpected: Vec<_> = disagreements.iter().map(|(id, variant, valid, _)| (&**id, &**variant, *valid)).collect();
     let known = DISAGREEMENTS.map(|(id, variant, valid, _)| (id, variant, valid));
-    assert_eq!(found, known, "unexpected disagreements: {disagreements:#?}");
+    assert_eq!(unexpected, known, "unexpected disagreements: {disagreements:#?}");
 }
 
 /// Judges calls that are not in the data, to check that the translated cases distinguish right from wrong.

@@ -141,7 +141,7 @@ fn every_snapshot_and_exception_has_a_file() {
         let names_of = |extension: &str| -> BTreeSet<String> {
             let entries = std::fs::read_dir(corpus.join(folder)).unwrap().map(|entry| entry.unwrap().path());
             entries
-                .filter(|path| path.extension().is_some_and(|found| found == extension))
+                .filter(|path| path.extension().is_some_and(|actual| actual == extension))
                 .map(|path| stem(&path))
                 .collect()
         };
