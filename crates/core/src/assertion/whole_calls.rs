@@ -15,6 +15,9 @@ use karat_json::text::counted;
 const NEAR_BENEFIT: i64 = 1;
 const MAX_NEAR_GAIN: i64 = 1_000;
 
+/// Maximum number of pairs that are compared in every part to show the nearest calls side by side.
+const MAX_COMPARED_PAIRS: usize = 100_000;
+
 pub(super) fn calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let Some(expected) = &evidence.case.expect.calls else {
         return ControlFlow::Continue(());
@@ -172,8 +175,10 @@ impl<'c> Comparison<'c> {
         };
         // More than all near pairs together.
         let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN).saturating_mul(as_i64(entries.min(calls) + 1));
-        let benefits = Benefits::new(entries, calls, |entry, call| {
-            if self.fits(entry, call) { match_benefit } else { self.near_benefit(entry, call) }
+        let benefits = Benefits::new(entries, calls, |entry, call| match self.fits(entry, call) {
+            true => match_benefit,
+            false if self.fits.len() > MAX_COMPARED_PAIRS => 0,
+            false => self.near_benefit(entry, call),
         });
         let is_ordered = self.mode.is_ordered() && !only_order_differs;
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ALL, FIRST, Scenario, messages};
 
-fn judge(calls: Value, trace: Value) -> Verdict {
+fn judge(calls: &Value, trace: Value) -> Verdict {
     Scenario::new(json!({ "calls": calls }), trace).judge(FIRST)
 }
 
@@ -163,7 +163,7 @@ proptest! {
                 None => json!({ "name": made.tool, "params": made.params }),
             })
             .collect();
-        let verdict = judge(json!({ "match": mode.name(), "list": list }), json!({ "toolCalls": calls }));
+        let verdict = judge(&json!({ "match": mode.name(), "list": list }), json!({ "toolCalls": calls }));
         prop_assert_eq!(verdict.passed(), matches_by_brute_force(mode, &entries, &made), "{:?}", messages(&verdict));
         if let Some(alignment) = &verdict.calls {
             let mut found: Vec<usize> = alignment.pairs.iter().filter_map(|pair| pair.entry).collect();
@@ -200,7 +200,7 @@ fn fifty_calls_are_matched_in_milliseconds(#[case] offset: u64) {
 #[test]
 fn the_alignment_shows_the_nearest_calls() {
     let verdict = judge(
-        json!({ "match": "anyOrder", "list": [
+        &json!({ "match": "anyOrder", "list": [
             { "tool": "book", "params": { "city": "Oslo", "nights": 2 } },
             { "tool": "book", "params": { "city": "Rome", "nights": 3 } },
             { "tool": "pay" },
@@ -235,7 +235,7 @@ fn the_alignment_shows_the_nearest_calls() {
 #[case::step_is_not_known(json!({ "list": [{ "tool": "f", "step": 0 }] }))]
 #[case::forbidden_step_is_not_known(json!({ "forbidden": [{ "tool": "f", "step": 0 }] }))]
 fn a_check_that_cannot_be_made_is_skipped_and_counted(#[case] calls: Value) {
-    let verdict = judge(calls.clone(), json!({ "toolCalls": [{ "name": "f", "params": { "a": [1] } }] }));
+    let verdict = judge(&calls, json!({ "toolCalls": [{ "name": "f", "params": { "a": [1] } }] }));
     assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (0, 1));
     let has_token = calls.to_string().contains("nope");
     assert_eq!((verdict.skipped_tokens.len(), verdict.warnings.len()), if has_token { (1, 0) } else { (0, 1) });
