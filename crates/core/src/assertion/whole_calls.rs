@@ -130,24 +130,24 @@ fn resolve_list<'e>(
 struct Comparison<'c> {
     mode: CallsMatch,
     entries: &'c [ResolvedCall<'c>],
-    made: &'c [CallRecord<'c>],
+    calls: &'c [CallRecord<'c>],
     /// Entry by entry.
     fits: Vec<bool>,
 }
 
 impl<'c> Comparison<'c> {
-    fn new(mode: CallsMatch, entries: &'c [ResolvedCall<'c>], made: &'c [CallRecord<'c>]) -> Result<Self, String> {
-        let pairs = entries.iter().flat_map(|entry| made.iter().map(move |call| (entry, call)));
+    fn new(mode: CallsMatch, entries: &'c [ResolvedCall<'c>], calls: &'c [CallRecord<'c>]) -> Result<Self, String> {
+        let pairs = entries.iter().flat_map(|entry| calls.iter().map(move |call| (entry, call)));
         let fits = pairs.map(|(entry, call)| entry.fits(call)).collect::<Result<_, _>>()?;
-        Ok(Self { mode, entries, made, fits })
+        Ok(Self { mode, entries, calls, fits })
     }
 
     fn fits(&self, entry: usize, call: usize) -> bool {
-        self.fits[entry * self.made.len() + call]
+        self.fits[entry * self.calls.len() + call]
     }
 
     fn matches(&self) -> bool {
-        let (entries, calls) = (self.entries.len(), self.made.len());
+        let (entries, calls) = (self.entries.len(), self.calls.len());
         match self.mode {
             CallsMatch::Exact => entries == calls && (0..entries).all(|index| self.fits(index, index)),
             CallsMatch::AnyOrder => entries == calls && self.count_matches(false) == entries,
@@ -160,14 +160,14 @@ impl<'c> Comparison<'c> {
     /// Returns the maximum number of calls that can be matched with an entry each.
     fn count_matches(&self, is_ordered: bool) -> usize {
         let benefits =
-            Benefits::new(self.entries.len(), self.made.len(), |entry, call| i64::from(self.fits(entry, call)));
+            Benefits::new(self.entries.len(), self.calls.len(), |entry, call| i64::from(self.fits(entry, call)));
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
         aligned.iter().flatten().count()
     }
 
     /// Returns the best alignment: as many matches as possible, and then the nearest calls side by side.
     fn explain(&self) -> CallAlignment {
-        let (entries, calls) = (self.entries.len(), self.made.len());
+        let (entries, calls) = (self.entries.len(), self.calls.len());
         let only_order_differs = match self.mode {
             CallsMatch::Exact => entries == calls && self.count_matches(false) == entries,
             CallsMatch::InOrder => self.count_matches(false) == entries,
@@ -175,10 +175,14 @@ impl<'c> Comparison<'c> {
         };
         // More than all near pairs together.
         let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN).saturating_mul(as_i64(entries.min(calls) + 1));
-        let benefits = Benefits::new(entries, calls, |entry, call| match self.fits(entry, call) {
-            true => match_benefit,
-            false if self.fits.len() > MAX_COMPARED_PAIRS => 0,
-            false => self.near_benefit(entry, call),
+        let benefits = Benefits::new(entries, calls, |entry, call| {
+            if self.fits(entry, call) {
+                match_benefit
+            } else if self.fits.len() > MAX_COMPARED_PAIRS {
+                0
+            } else {
+                self.near_benefit(entry, call)
+            }
         });
         let is_ordered = self.mode.is_ordered() && !only_order_differs;
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
@@ -190,8 +194,10 @@ impl<'c> Comparison<'c> {
     /// that is wrong the more, the more of it differs.
     fn distance(&self, alignment: &CallAlignment) -> i64 {
         let distances = alignment.pairs.iter().map(|pair| match (pair.state, pair.entry, pair.call) {
-            // More than one call that is missing, and less than a missing and an unexpected one.
-            (CallState::Different, Some(entry), Some(call)) => 2 * MAX_NEAR_GAIN - self.near_benefit(entry, call),
+            // Less than a call that is missing or unexpected.
+            (CallState::Different, Some(entry), Some(call)) => {
+                MAX_NEAR_GAIN * 3 / 4 - self.near_benefit(entry, call) / 2
+            }
             (state, ..) if state.is_problem() => MAX_NEAR_GAIN,
             _ => 0,
         });
@@ -201,7 +207,7 @@ impl<'c> Comparison<'c> {
     /// Returns the benefit of showing a call beside an entry that it is not like.
     fn near_benefit(&self, entry: usize, call: usize) -> i64 {
         let entry = &self.entries[entry];
-        let Some(differences) = entry.differences(&self.made[call]) else {
+        let Some(differences) = entry.differences(&self.calls[call]) else {
             return 0;
         };
         let differing = as_i64(differences.len());
@@ -211,7 +217,7 @@ impl<'c> Comparison<'c> {
 
     /// Lists entries with their calls in the order of the entries; calls of no entry stand where they were made.
     fn pairs(&self, aligned: &[Option<usize>]) -> Vec<CallPair> {
-        let mut alone: Vec<usize> = (0..self.made.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
+        let mut alone: Vec<usize> = (0..self.calls.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
         let mut pairs = Vec::with_capacity(aligned.len() + alone.len());
         for (entry, call) in aligned.iter().enumerate() {
             if let Some(call) = *call {
@@ -233,7 +239,7 @@ impl<'c> Comparison<'c> {
             None => CallState::Unused,
         };
         let differences = call.filter(|_| state == CallState::Different);
-        let differences = differences.and_then(|call| resolved.differences(&self.made[call])).unwrap_or_default();
+        let differences = differences.and_then(|call| resolved.differences(&self.calls[call])).unwrap_or_default();
         CallPair { state, entry: Some(entry), call, expected: Some(resolved.text()), differences }
     }
 

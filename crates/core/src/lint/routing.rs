@@ -99,14 +99,11 @@ impl Linter<'_, '_> {
     /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
     pub(super) fn expects_no_call_yet(&self) -> bool {
         let expect = &self.case.expect;
-        match expect.tools_called.as_deref() {
-            Some(called) => called.is_empty() && self.lists_all_calls(),
-            None => {
-                let lists_no_call =
-                    expect.calls.as_ref().is_some_and(|calls| calls.list.as_ref().is_some_and(Vec::is_empty));
-                lists_no_call || expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name))
-            }
+        if let Some(called) = expect.tools_called.as_deref() {
+            return called.is_empty() && self.lists_all_calls();
         }
+        let list = expect.calls.as_ref().and_then(|calls| calls.list.as_ref());
+        list.is_some_and(Vec::is_empty) || expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name))
     }
 
     /// Whether `toolsCalled` lists all calls, so that no other tool may be called.
