@@ -177,10 +177,14 @@ proptest! {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the test measures time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 #[rstest]
 #[case::fails(1)]
 #[case::matches(0)]
-#[expect(clippy::disallowed_methods, reason = "measures the time of judging")]
 fn fifty_calls_are_matched_in_milliseconds(#[case] offset: u64) {
     let call = |index: u64| json!({ "id": index, "city": "Paris", "filter": { "price": { "max": index * 7 % 50 } } });
     let list: Vec<Value> = (0..50).map(|index| json!({ "tool": "search", "params": call(index) })).collect();
@@ -188,12 +192,11 @@ fn fifty_calls_are_matched_in_milliseconds(#[case] offset: u64) {
         (0..50).rev().map(|index| json!({ "name": "search", "params": call(index + offset) })).collect();
     let scenario =
         Scenario::new(json!({ "calls": { "match": "anyOrder", "list": list } }), json!({ "toolCalls": calls }));
-    let start = Instant::now();
+    let start = now();
     let verdict = scenario.judge(ALL);
     let elapsed = start.elapsed();
     assert_eq!(verdict.passed(), offset == 0);
-    println!("50 expected against 50 made calls: {elapsed:?}");
-    // About 10 ms with optimisation; other tests run at the same time.
+    // Less than 10 ms with optimisation. Without it, and with other tests at the same time, it takes longer.
     assert!(elapsed.as_millis() < 2_000, "{elapsed:?}");
 }
 
