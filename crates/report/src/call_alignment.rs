@@ -1,9 +1,10 @@
 //! Draws expected calls beside the calls made.
 
+use std::fmt::Write as _;
+
 use karat_core::assertion::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
 use karat_core::trace::ToolCall;
 
-use crate::console::case_details::call_text;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap};
 
@@ -132,6 +133,23 @@ impl Drawing {
 /// Whether a pair of a long alignment is drawn.
 fn is_shown(alignment: &CallAlignment, pair: &CallPair) -> bool {
     pair.state.is_problem() || alignment.only_order_differs && pair.entry != pair.call
+}
+
+/// Returns a call as `name {arguments}`, with its error; in full with its result.
+pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
+    let arguments = match &call.raw_params {
+        Some(raw) => raw.clone(),
+        None => serde_json::to_string(&call.params).unwrap_or_default(),
+    };
+    let mut text = format!("{} {arguments}", call.name);
+    if let Some(error) = &call.error {
+        let _ = write!(text, " -> error: {error}");
+    } else if call.success == Some(false) {
+        text.push_str(" -> failed");
+    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
+        let _ = write!(text, " -> {result}");
+    }
+    text
 }
 
 #[cfg(test)]

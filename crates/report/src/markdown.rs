@@ -13,8 +13,8 @@ use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
-use crate::call_alignment::Drawing;
-use crate::console::case_details::{call_text, no_calls_text};
+use crate::call_alignment::{Drawing, call_text};
+use crate::console::case_details::no_calls_text;
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
