@@ -123,9 +123,12 @@ impl ModelAgent {
             usage = usage.zip(completion.usage).map(|(sum, turn_usage)| add_usage(&sum, &turn_usage, turn_number == 1));
             trace.model = turn.model.or(trace.model);
             trace.warnings.extend(turn.incomplete_reason);
+            let step = Some(turn_number - 1);
+            trace.steps = Some(turn_number);
             if mode == Mode::RoutingOnly {
                 trace.response = turn.text;
-                trace.tool_calls.extend(turn.calls.into_iter().map(unexecuted_call));
+                let calls = turn.calls.into_iter().map(unexecuted_call);
+                trace.tool_calls.extend(calls.map(|call| ToolCall { step, ..call }));
                 break;
             }
             if turn.calls.is_empty() {
@@ -139,7 +142,7 @@ impl ModelAgent {
                 let result = self.answer_call(case, call).await;
                 elapsed += start.elapsed();
                 let (tool_call, result) = result.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
-                trace.tool_calls.push(tool_call);
+                trace.tool_calls.push(ToolCall { step, ..tool_call });
                 results.push(result);
             }
             if turn_number == max_turns {

@@ -46,7 +46,7 @@ pub fn evidence(case: &RubricCase, trace: &Trace) -> Map<String, Value> {
 
 /// Omits the duration, which is irrelevant and would make every prompt unique.
 fn call(call: &ToolCall) -> Value {
-    serde_json::to_value(ToolCall { duration_ms: None, ..call.clone() }).unwrap_or_default()
+    serde_json::to_value(ToolCall { duration_ms: None, step: None, ..call.clone() }).unwrap_or_default()
 }
 
 /// Returns the prompt for one dimension.

@@ -1,15 +1,15 @@
 //! The message, answer and calls of a case, printed below it.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use karat_core::assertion::Field;
+use karat_core::assertion::{CallAlignment, Field};
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
-use karat_json::text::{shorten, text_form};
+use karat_json::text::text_form;
 use serde_json::Value;
 
 use super::{Page, Verbosity};
+use crate::call_alignment::{Drawing, call_text};
 use crate::excerpt::{Excerpt, Row, excerpt};
 use crate::terminal_text::{printable, truncate, width};
 
@@ -23,9 +23,6 @@ const MAX_CALL_ROWS: usize = 2;
 
 /// Shown if a model reached the maximum number of turns without an answer.
 pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still calling tools: see 'maxTurns'";
-
-/// Maximum length of the result of a failed call, unless cases are shown in full, in characters.
-const MAX_REASON: usize = 120;
 
 /// Maximum number of calls, unless cases are shown in full.
 const MAX_CALLS: usize = 5;
@@ -47,10 +44,31 @@ impl Page {
             return;
         }
         self.write_labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
-        let calls = &case.details.tool_calls;
+        if let Some(alignment) = &case.details.calls {
+            self.write_alignment(alignment, &case.details.tool_calls, is_full, out);
+        } else {
+            self.write_calls(case, is_full, out);
+        }
+        if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
+        }
+    }
+
+    fn write_alignment(&self, alignment: &CallAlignment, calls: &[ToolCall], is_full: bool, out: &mut String) {
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH);
+        let drawing = Drawing { columns, symbols: self.settings.symbols, palette: self.settings.palette, is_full };
+        for (index, line) in drawing.lines(alignment, calls).iter().enumerate() {
+            let label = if index == 0 { "calls" } else { "" };
+            let _ = writeln!(out, "      {}{line}", self.settings.palette.dim(format_args!("{label:<LABEL_WIDTH$}")));
+        }
+    }
+
+    fn write_calls(&self, case: &CaseResult, is_full: bool, out: &mut String) {
+        let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
+        let (details, calls) = (&case.details, &case.details.tool_calls);
         let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
-            let text = no_calls_text(&case.details).to_owned();
+            let text = no_calls_text(details).to_owned();
             self.write_rows("calls", vec![Row { text, carets: String::new() }], out);
         }
         for (index, call) in calls[..limit].iter().enumerate() {
@@ -64,9 +82,6 @@ impl Page {
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
             self.write_rows("", vec![Row { text, carets: String::new() }], out);
-        }
-        if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
-            self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
         }
     }
 
@@ -137,25 +152,4 @@ fn succeeded(call: &ToolCall) -> bool {
 /// Returns the placeholder for an empty list of calls.
 pub(crate) fn no_calls_text(details: &CaseDetails) -> &'static str {
     if details.calls_unreported { "not reported" } else { "none" }
-}
-
-/// Returns a call as `name {arguments}`, with its error; in full with its result.
-pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
-    let arguments = match &call.raw_params {
-        Some(raw) => raw.clone(),
-        None => serde_json::to_string(&call.params).unwrap_or_default(),
-    };
-    let mut text = format!("{} {arguments}", call.name);
-    if let Some(error) = &call.error {
-        let _ = write!(text, " -> error: {error}");
-    } else if call.success == Some(false) {
-        text.push_str(" -> failed");
-        if let Some(result) = call.result.as_ref().map(text_form) {
-            let reason = if is_full { result } else { Cow::Owned(shorten(&result, MAX_REASON).into_owned()) };
-            let _ = write!(text, ": {reason}");
-        }
-    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
-        let _ = write!(text, " -> {result}");
-    }
-    text
 }

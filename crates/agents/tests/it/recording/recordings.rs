@@ -29,7 +29,9 @@ async fn file_format_is_readable() {
             raw_params: None,
             result: Some(Value::Null),
             error: None,
+            step: None,
         }],
+        steps: None,
         usage: Some(Usage {
             input_tokens: Some(412),
             output_tokens: Some(9),
