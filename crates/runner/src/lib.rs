@@ -3,6 +3,7 @@
 //! Workers call agents and judge answers; one dispatcher orders their results. This crate never prints or writes files.
 
 mod case;
+mod conversation;
 mod dispatch;
 mod plan;
 mod reachability;

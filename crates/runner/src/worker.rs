@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use karat_core::assertion::{Evidence, PendingVerdict};
+use karat_core::assertion::{Evidence, Mode, PendingVerdict, Verdict, response_marks};
 use karat_core::case::Case;
+use karat_core::conversation::Exchange;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::port::{Agent, AgentError, BoxFuture, TrialContext};
 use karat_core::result::{CaseDetails, CaseResult};
 use karat_core::trace::Trace;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, debug, debug_span, field};
 
-use crate::case::{CaseEnd, case_result};
+use crate::case::{CaseEnd, Judged, case_result};
+use crate::conversation::{Dialog, run_conversation};
 use crate::plan::Plan;
 use crate::reachability::Reachability;
 use crate::stopwatch::Stopwatch;
@@ -91,13 +94,38 @@ async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult
     let watch = Stopwatch::start();
     let reachability = &shared.reachability[shared.plan.suites[suite].agent];
     if reachability.skips_call() {
-        return case_result(case, CaseEnd::not_run(), &shared.plan.tokens, &shared.plan.redactor);
+        return case_result(case, CaseEnd::not_run(), &shared.plan.redactor);
     }
     let run_id = &shared.plan.run_id;
-    let trial = TrialContext { run_id, number, case, sample: unit.sample, has_turns: false, wait_observer: &watch };
-    let answer = converse(shared.agent(suite), trial, shared.plan.timeout, &watch).await;
-    reachability.record(&answer);
-    let end = match answer {
+    let has_turns = case.has_turns();
+    let trial = TrialContext { run_id, number, case, sample: unit.sample, has_turns, wait_observer: &watch };
+    let end = if has_turns {
+        run_conversation(shared, unit, trial, &watch).await
+    } else {
+        run_single_message(shared, unit, trial, &watch).await
+    };
+    let result = case_result(case, end, &shared.plan.redactor);
+    debug!(
+        outcome = ?result.outcome,
+        cause = result.cause.map(field::debug),
+        duration_ms = result.duration_ms,
+        error = result.error.as_deref().map(field::display),
+        "case finished"
+    );
+    result
+}
+
+/// Sends the message of a case and judges the answer.
+async fn run_single_message(
+    shared: &Arc<Shared>,
+    unit: Unit,
+    trial: TrialContext<'_>,
+    watch: &Stopwatch,
+) -> CaseEnd {
+    let (suite, index, case) = (unit.suite as usize, unit.index as usize, trial.case);
+    let answer = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, watch).send(case.message(0)).await;
+    shared.reachability[shared.plan.suites[suite].agent].record(&answer);
+    match answer {
         Err(error) => {
             if error.ends_run() {
                 shared.stop.store(true, Ordering::Relaxed);
@@ -113,35 +141,18 @@ async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult
             judged.unwrap_or_else(|error| CaseEnd::internal(error.to_string(), watch.elapsed()))
         }
         Ok(trace) => shared.judge(suite, index, trace),
-    };
-    let result = case_result(case, end, &shared.plan.tokens, &shared.plan.redactor);
-    debug!(
-        outcome = ?result.outcome,
-        cause = result.cause.map(field::debug),
-        duration_ms = result.duration_ms,
-        error = result.error.as_deref().map(field::display),
-        "case finished"
-    );
-    result
-}
-
-/// Sends the message of a case to an agent and awaits the answer until the timeout.
-pub(crate) async fn converse(
-    agent: &dyn Agent,
-    trial: TrialContext<'_>,
-    timeout: Duration,
-    watch: &Stopwatch,
-) -> Result<Trace, AgentError> {
-    let message = &trial.case.input.message;
-    let mut conversation = agent.start(trial);
-    let answer = with_timeout(timeout, watch, || conversation.send(message)).await;
-    answer.unwrap_or_else(|abandoned| abandoned.notify(|error| conversation.on_abandoned(message, error)))
+    }
 }
 
 /// A call that timed out or panicked, with the error that replaces its result.
 pub(crate) struct Abandoned(AgentError);
 
 impl Abandoned {
+    /// Leaves out the time before the call.
+    pub(crate) fn after(self, before: Duration) -> Self {
+        Self(AgentError { elapsed: self.0.elapsed.saturating_sub(before), ..self.0 })
+    }
+
     /// Notifies the callee and returns the error.
     pub(crate) fn notify<A>(self, on_abandoned: impl FnOnce(&AgentError)) -> Result<A, AgentError> {
         // The callback may panic too; the error is already known.
@@ -173,7 +184,7 @@ impl Shared {
         debug_span!("case", id = %case.id, trial = unit.trial + 1)
     }
 
-    fn case(&self, suite: usize, index: usize) -> &Case {
+    pub(crate) fn case(&self, suite: usize, index: usize) -> &Case {
         &self.plan.suites[suite].file.cases[index]
     }
 
@@ -183,11 +194,36 @@ impl Shared {
 
     fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
         let case = self.case(suite, index);
-        let verdict = catch_unwind(AssertUnwindSafe(|| {
+        let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
+        let part = Part { case, trace: &trace, earlier: &[], mode: self.agent(suite).mode(case) };
+        match self.judge_part(part, document, PendingVerdict::finish) {
+            Ok(verdict) => {
+                let marks = response_marks(&case.expect, &self.plan.tokens, &verdict);
+                let duration_ms = trace.latency_ms;
+                CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms }))
+            }
+            Err(message) => {
+                let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
+                CaseEnd::internal(message, elapsed)
+            }
+        }
+    }
+
+    /// Judges a case or a part of it; `document` returns the trace document for eval functions. Returns the message of a
+    /// panic as an error.
+    pub(crate) fn judge_part<'p>(
+        &'p self,
+        part: Part<'p>,
+        document: impl Fn() -> Value,
+        finish: impl FnOnce(PendingVerdict<'p>) -> Verdict,
+    ) -> Result<Verdict, String> {
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            let Part { case, trace, earlier, mode } = part;
             let evidence = Evidence {
                 case,
-                trace: &trace,
-                mode: self.agent(suite).mode(case),
+                trace,
+                earlier,
+                mode,
                 tokens: &self.plan.tokens,
                 registry: self.plan.registry.as_ref(),
                 tokenizer: self.plan.tokenizer,
@@ -196,23 +232,25 @@ impl Shared {
             if pending.next_eval().is_some() {
                 // Eval functions have their own time limit; they count neither as latency nor towards the timeout.
                 let functions = self.plan.functions.as_deref();
-                let details = CaseDetails::from(trace.clone());
-                let document = details.document(&case.id, &case.input.message, None).to_value();
+                let document = document();
                 while let Some(name) = pending.next_eval() {
                     pending
                         .record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
                 }
             }
-            pending.finish()
+            finish(pending)
         }));
-        match verdict {
-            Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
-            Err(panic) => {
-                let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
-                CaseEnd::internal(panic_message(panic.as_ref()), elapsed)
-            }
-        }
+        judged.map_err(|panic| panic_message(panic.as_ref()))
     }
+}
+
+/// What is judged at once: a case, or a turn as a case of its own.
+pub(crate) struct Part<'p> {
+    pub(crate) case: &'p Case,
+    pub(crate) trace: &'p Trace,
+    /// The conversation before the turn.
+    pub(crate) earlier: &'p [Exchange],
+    pub(crate) mode: Mode,
 }
 
 /// Returns the judgement of a run without eval functions: an error, so that the case does not pass.

@@ -4,6 +4,7 @@
 
 mod budget;
 mod calls;
+mod conversation;
 mod evals;
 mod field;
 mod grounding;
@@ -20,6 +21,7 @@ mod vacuity;
 
 use std::ops::ControlFlow;
 
+pub use conversation::ConversationVerdict;
 pub use evals::PendingVerdict;
 pub use field::Field;
 pub use marks::response_marks;
@@ -27,6 +29,7 @@ pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict
 pub use vacuity::can_fail;
 
 use crate::case::Case;
+use crate::conversation::Exchange;
 use crate::registry::Registry;
 use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
@@ -47,8 +50,11 @@ pub enum Mode {
 /// The input of assertions.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'e> {
+    /// A case, or a turn of a conversation as a case of its own.
     pub case: &'e Case,
     pub trace: &'e Trace,
+    /// The conversation before the turn that is judged.
+    pub earlier: &'e [Exchange],
     pub mode: Mode,
     pub tokens: &'e TokenSources,
     pub registry: Option<&'e Registry>,

@@ -1,12 +1,14 @@
-//! The trace document of one answer, written without building its content first.
+//! The trace document of an answer or a conversation, written without building its content first.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::StepUsage;
 use crate::trace::{ToolCall, Usage};
+use crate::turn_details::TurnDetails;
 
-/// An answer that serialises as a trace document with one step, from the message to the final response.
+/// An answer that serialises as a trace document with one step, from the message to the final response, or a
+/// conversation with at least one step per turn.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerDocument<'a> {
     pub trace_id: &'a str,
@@ -16,6 +18,10 @@ pub struct AnswerDocument<'a> {
     pub model: Option<&'a str>,
     pub stop_reason: Option<&'a str>,
     pub usage: Option<&'a Usage>,
+    /// The turns of a conversation; those without an answer have no step.
+    pub turns: &'a [TurnDetails],
+    /// The number of the first of these turns.
+    pub first_turn: usize,
     /// The case of a run that the answer belongs to.
     pub origin: Option<RunOrigin<'a>>,
 }
@@ -31,8 +37,43 @@ pub struct RunOrigin<'a> {
 }
 
 impl AnswerDocument<'_> {
+    /// Sets the number of the first turn.
+    #[must_use]
+    pub fn with_first_turn(self, first_turn: usize) -> Self {
+        Self { first_turn, ..self }
+    }
+
     pub fn to_value(self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Returns the number of steps.
+    pub(crate) fn step_count(&self) -> usize {
+        self.responses().count()
+    }
+
+    /// Returns the agent's texts, in order.
+    pub(crate) fn responses(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let single = self.turns.is_empty().then_some(self.response);
+        single.into_iter().chain(self.turns.iter().filter_map(|turn| turn.response.as_deref()))
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let step = |turn, message, response, tool_calls| Step {
+            turn,
+            input: Input { message },
+            output: Output { response },
+            tool_calls,
+            error: (),
+        };
+        if self.turns.is_empty() {
+            return vec![step(None, self.message, self.response, self.tool_calls)];
+        }
+        let turns = (self.first_turn..).zip(self.turns);
+        let answered = turns.filter_map(|(number, turn)| {
+            Some(step(Some(number), &turn.message, turn.response.as_deref()?, &turn.tool_calls))
+        });
+        answered.collect()
     }
 }
 
@@ -41,7 +82,7 @@ impl Serialize for AnswerDocument<'_> {
         #[derive(Serialize)]
         struct Document<'a> {
             trace_id: &'a str,
-            steps: [Step<'a>; 1],
+            steps: Vec<Step<'a>>,
             #[serde(skip_serializing_if = "Option::is_none")]
             model: Option<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,30 +94,9 @@ impl Serialize for AnswerDocument<'_> {
             #[serde(skip_serializing_if = "Option::is_none")]
             metadata: Option<RunOrigin<'a>>,
         }
-        #[derive(Serialize)]
-        struct Step<'a> {
-            input: Input<'a>,
-            output: Output<'a>,
-            #[serde(serialize_with = "serialize_calls")]
-            tool_calls: &'a [ToolCall],
-            error: (),
-        }
-        #[derive(Serialize)]
-        struct Input<'a> {
-            message: &'a str,
-        }
-        #[derive(Serialize)]
-        struct Output<'a> {
-            response: &'a str,
-        }
         let document = Document {
             trace_id: self.trace_id,
-            steps: [Step {
-                input: Input { message: self.message },
-                output: Output { response: self.response },
-                tool_calls: self.tool_calls,
-                error: (),
-            }],
+            steps: self.steps(),
             model: self.model,
             stop_reason: self.stop_reason,
             usage: self.usage.map(StepUsage::from),
@@ -85,6 +105,27 @@ impl Serialize for AnswerDocument<'_> {
         };
         document.serialize(serializer)
     }
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<usize>,
+    input: Input<'a>,
+    output: Output<'a>,
+    #[serde(serialize_with = "serialize_calls")]
+    tool_calls: &'a [ToolCall],
+    error: (),
+}
+
+#[derive(Serialize)]
+struct Input<'a> {
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    response: &'a str,
 }
 
 fn serialize_calls<S: Serializer>(calls: &[ToolCall], serializer: S) -> Result<S::Ok, S::Error> {

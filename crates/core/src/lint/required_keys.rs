@@ -27,10 +27,10 @@ impl Linter<'_, '_> {
 
     fn golden_keys(&mut self) {
         // Neither assertion can fail without a final response and tool results.
-        if self.context.routing_only && self.case.stubs.is_none() {
+        if self.is_routing_only() {
             return;
         }
-        let expect = &self.case.expect;
+        let expect = self.total;
         let needs_tool_check = expect.no_tool_errors.is_none() && !self.expects_no_call_yet();
         // A required string implies a non-empty response.
         let requires_text = expect.response_contains.as_ref().is_some_and(|texts| !texts.is_empty());
@@ -51,7 +51,7 @@ impl Linter<'_, '_> {
         }
         let message = "this labeled case lacks 'difficulty': straightforward, ambiguous or edge";
         self.add(Rule::MissingKey, "/id", message);
-        let expect = &self.case.expect;
+        let expect = self.total;
         let has_routing = expect.tools_called.is_some()
             || expect.tools_acceptable.is_some()
             || expect.tools_not_called.is_some()

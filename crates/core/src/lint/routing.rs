@@ -12,19 +12,6 @@ impl Linter<'_, '_> {
             let message = "use 'toolsCalled' or 'toolsAcceptable', not both";
             self.add(Rule::BothRoutingKinds, "/expect/toolsAcceptable", message);
         }
-        if self.file.tier == Tier::Golden {
-            self.golden();
-        }
-        match self.case.difficulty {
-            Some(Difficulty::Straightforward) => self.straightforward(),
-            Some(Difficulty::Ambiguous) => self.ambiguous(),
-            Some(Difficulty::Edge) if !asserts_absence(expect) => {
-                let message = "an edge case asserts that something does not happen ('toolsNotCalled', \
-                               'responseNotContains', or no tool called)";
-                self.add(Rule::EdgeWithoutNegative, "/expect", message);
-            }
-            _ => {}
-        }
         let is_open = expect.tools_called_match.is_none() && expect.tool_order.is_none();
         if self.is_draft() && is_open && expect.tools_called.as_ref().is_some_and(|tools| tools.len() > 1) {
             let message = "without \"toolsCalledMatch\": \"anyOrder\", an agent that calls them in another order fails";
@@ -32,8 +19,25 @@ impl Linter<'_, '_> {
         }
     }
 
+    /// Applies the rules for the tier and the difficulty, to the case as a whole.
+    pub(super) fn tier(&mut self) {
+        if self.file.tier == Tier::Golden {
+            self.golden();
+        }
+        match self.case.difficulty {
+            Some(Difficulty::Straightforward) => self.straightforward(),
+            Some(Difficulty::Ambiguous) => self.ambiguous(),
+            Some(Difficulty::Edge) if !asserts_absence(self.total) => {
+                let message = "an edge case asserts that something does not happen ('toolsNotCalled', \
+                               'responseNotContains', or no tool called)";
+                self.add(Rule::EdgeWithoutNegative, "/expect", message);
+            }
+            _ => {}
+        }
+    }
+
     fn golden(&mut self) {
-        let expect = &self.case.expect;
+        let expect = self.total;
         let tool = &self.file.tool_name;
         match expect.tools_called.as_deref() {
             Some([only]) if self.is_own_tool(only) => {}
@@ -64,7 +68,7 @@ impl Linter<'_, '_> {
     }
 
     fn straightforward(&mut self) {
-        let expect = &self.case.expect;
+        let expect = self.total;
         let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
         // Asking before acting is straightforward as well.
         if self.expects_no_call_yet() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
@@ -77,7 +81,7 @@ impl Linter<'_, '_> {
     }
 
     fn ambiguous(&mut self) {
-        let Some(sets) = self.case.expect.tools_acceptable.as_deref() else {
+        let Some(sets) = self.total.tools_acceptable.as_deref() else {
             let message = "an ambiguous case names its acceptable tool sets in 'toolsAcceptable'";
             return self.add(Rule::AmbiguousWithoutSets, "/expect", message);
         };
@@ -90,19 +94,18 @@ impl Linter<'_, '_> {
 
     /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
     pub(super) fn expects_no_call_yet(&self) -> bool {
-        let expect = &self.case.expect;
+        let expect = self.total;
         match expect.tools_called.as_deref() {
-            Some(called) => called.is_empty() && self.lists_all_calls(),
+            Some(called) => called.is_empty() && lists_all_calls(expect),
             None => expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name)),
         }
     }
+}
 
-    /// Whether `toolsCalled` lists all calls, so that no other tool may be called.
-    pub(super) fn lists_all_calls(&self) -> bool {
-        let expect = &self.case.expect;
-        let is_part = matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
-        expect.tools_called.is_some() && !is_part
-    }
+/// Whether `toolsCalled` lists all calls, so that no other tool may be called.
+pub(super) fn lists_all_calls(expect: &Expectation) -> bool {
+    let is_part = matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
+    expect.tools_called.is_some() && !is_part
 }
 
 /// Whether an expectation asserts that something does not happen.

@@ -29,6 +29,7 @@ pub use self::warnings::{suite_warnings, unused_stubs_warning};
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
 pub use crate::outcome::{Cause, Outcome, TrialVerdict};
+pub use crate::turn_details::{TurnDetails, TurnOutcome};
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -323,7 +323,7 @@ fn rejects_repeated_messages() {
         rendered(&check_draft(&brief(), &eighth, &near, std::slice::from_ref(&first)))[0],
         "error same-prompt /input/message"
     );
-    let short = Case { input: Input { message: "What's the weather, now?".to_owned() }, ..first };
+    let short = Case { input: Some(Input { message: "What's the weather, now?".to_owned() }), ..first };
     let others = [short];
     assert_eq!(check_draft(&brief(), &eighth, &message("What's the weather?"), &others), []);
     assert_eq!(rendered(&check_draft(&brief(), &eighth, &message("what's THE weather now"), &others)).len(), 1);

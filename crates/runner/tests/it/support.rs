@@ -97,8 +97,8 @@ impl Agent for FakeAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> serde_json::Map<String, serde_json::Value> {
-        [("message".to_owned(), case.input.message.as_str().into())].into_iter().collect()
+    fn determinants(&self, case: &Case, turn: usize) -> serde_json::Map<String, serde_json::Value> {
+        [("message".to_owned(), case.message(turn).into())].into_iter().collect()
     }
 
     fn mode(&self, case: &Case) -> Mode {
@@ -180,7 +180,9 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         difficulty: None,
         created_at: None,
         bug_ref: None,
-        input: Input { message: message.to_owned() },
+        input: Some(Input { message: message.to_owned() }),
+        turns: None,
+        on_turn_failure: None,
         stubs: None,
         max_turns: None,
         expect,

@@ -18,7 +18,7 @@ use crate::settings::{ProcessEnv, Settings};
 
 /// Returns the names of the eval functions of a case.
 pub fn eval_names(case: &Case) -> impl Iterator<Item = &str> {
-    case.expect.evals.iter().flatten().map(String::as_str)
+    case.expectations().flat_map(|expect| expect.evals.iter().flatten()).map(String::as_str)
 }
 
 /// Returns the JSON pointer to the cases of an eval file.

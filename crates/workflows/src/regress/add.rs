@@ -180,7 +180,8 @@ fn find_equal_case<'l>(
     all: impl IntoIterator<Item = &'l LoadedSuite>,
 ) -> Option<(&'l EvalPath, &'l str)> {
     let is_equal = |case: &Case| {
-        (&case.input, &case.stubs, case.max_turns, &case.expect) == (&new.input, &new.stubs, new.max_turns, &new.expect)
+        (&case.input, &case.turns, &case.stubs, case.max_turns, &case.expect)
+            == (&new.input, &new.turns, &new.stubs, new.max_turns, &new.expect)
     };
     all.into_iter().filter(|loaded| same_name(&loaded.file.tool_name, tool)).find_map(|loaded| {
         let case = loaded.file.cases.iter().find(|case| is_regression(&loaded.file, case) && is_equal(case))?;
