@@ -71,6 +71,7 @@ impl ObservedConversation<'_> {
         warnings.extend(observed.warnings);
         Ok(Trace {
             tool_calls: observed.tool_calls,
+            steps: observed.steps,
             calls_unreported: false,
             usage: trace.usage.or(observed.usage),
             model: trace.model.or(observed.model),

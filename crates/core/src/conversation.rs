@@ -11,12 +11,20 @@ pub struct Exchange {
 
 /// Returns a conversation as one answer: all calls in order, the last response, and the sums of latency, usage and cost.
 pub fn total_trace<'e>(traces: impl ExactSizeIterator<Item = &'e Trace>) -> Trace {
+    let has_turns = traces.len() > 0;
     let mut total = Trace::default();
     let mut usage = Some(None::<Usage>);
     let mut first_token = Some(None::<f64>);
+    let mut steps = Some(0);
     for trace in traces {
         total.response.clone_from(&trace.response);
-        total.tool_calls.extend(trace.tool_calls.iter().map(ToolCall::clone));
+        // Steps are known only if they are for every turn.
+        let steps_before = steps;
+        total.tool_calls.extend(trace.tool_calls.iter().map(|call| {
+            let step = call.step.zip(steps_before).map(|(step, before)| step + before);
+            ToolCall { step, ..call.clone() }
+        }));
+        steps = steps.zip(trace.steps).map(|(before, steps)| before + steps);
         total.model = trace.model.clone().or(total.model);
         total.stop_reason.clone_from(&trace.stop_reason);
         total.latency_ms += trace.latency_ms;
@@ -35,6 +43,7 @@ pub fn total_trace<'e>(traces: impl ExactSizeIterator<Item = &'e Trace>) -> Trac
             }
         }
     }
+    total.steps = steps.filter(|_| has_turns);
     total.usage = usage.flatten();
     total.first_token_ms = first_token.flatten();
     total
@@ -45,8 +54,15 @@ mod tests {
     use super::*;
 
     fn trace(response: &str, tool: &str, usage: Option<Usage>) -> Trace {
-        let tool_calls = vec![ToolCall { name: tool.to_owned(), ..ToolCall::default() }];
-        Trace { response: response.to_owned(), tool_calls, usage, latency_ms: 10.0, ..Trace::default() }
+        let tool_calls = vec![ToolCall { name: tool.to_owned(), step: Some(0), ..ToolCall::default() }];
+        Trace {
+            response: response.to_owned(),
+            tool_calls,
+            steps: Some(2),
+            usage,
+            latency_ms: 10.0,
+            ..Trace::default()
+        }
     }
 
     fn usage(input_tokens: u64, cost_usd: Option<f64>) -> Option<Usage> {
@@ -59,6 +75,8 @@ mod tests {
         let total = total_trace(traces.iter());
         assert_eq!((total.response.as_str(), total.tool_names()), ("b", vec!["find", "pay"]));
         assert_eq!((total.latency_ms, total.cost_usd()), (20.0, Some(0.75)));
+        let steps: Vec<Option<u64>> = total.tool_calls.iter().map(|call| call.step).collect();
+        assert_eq!((total.steps, steps), (Some(4), vec![Some(0), Some(2)]));
         assert_eq!(total.usage.and_then(|usage| usage.input_tokens), Some(7));
     }
 

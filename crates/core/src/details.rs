@@ -5,7 +5,7 @@ use std::ops::Not;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
 use crate::trace::{ToolCall, Trace, Usage};
@@ -22,6 +22,9 @@ pub struct CaseDetails {
     pub skipped_tokens: Vec<String>,
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls, if the agent reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
@@ -42,6 +45,9 @@ pub struct CaseDetails {
     /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionVerdict>,
+    /// How the expected calls of `calls` correspond to the calls made, if that assertion failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallAlignment>,
     /// Results of the Python eval functions that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
@@ -58,6 +64,7 @@ impl From<Trace> for CaseDetails {
             skipped_tokens: Vec::new(),
             response: trace.response,
             tool_calls: trace.tool_calls,
+            steps: trace.steps,
             usage: trace.usage,
             model: trace.model,
             stop_reason: trace.stop_reason,
@@ -67,6 +74,7 @@ impl From<Trace> for CaseDetails {
             warnings: trace.warnings,
             near_misses: Vec::new(),
             assertions: Vec::new(),
+            calls: None,
             evals: Vec::new(),
             turns: Vec::new(),
         }

@@ -29,6 +29,7 @@ pub mod regression;
 pub mod result;
 pub mod rubric;
 pub mod shard;
+pub mod similarity;
 pub mod staleness;
 pub mod statistics;
 pub mod stored;

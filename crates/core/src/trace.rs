@@ -13,6 +13,8 @@ pub struct Trace {
     pub response: String,
     /// In the order in which they were made.
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls; `None` if the agent does not report them.
+    pub steps: Option<u64>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
@@ -50,6 +52,9 @@ pub struct ToolCall {
     /// Why the call failed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The model call in which the call was made, from 0; absent if the agent does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
 }
 
 /// Tokens and cost of an answer.

@@ -5,7 +5,7 @@ use std::ops::Not;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assertion::{AssertionVerdict, Verdict};
+use crate::assertion::{AssertionVerdict, CallAlignment, Verdict};
 use crate::outcome::Outcome;
 use crate::trace::{ToolCall, Trace, Usage};
 
@@ -28,6 +28,9 @@ pub struct TurnDetails {
     /// The calls of this turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls, if the agent reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +44,9 @@ pub struct TurnDetails {
     /// The verdict of each assertion of this turn that was judged, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionVerdict>,
+    /// How the expected calls of `calls` correspond to the calls of this turn, if that assertion failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallAlignment>,
 }
 
 /// The outcome of a turn.
@@ -85,6 +91,7 @@ impl TurnDetails {
             duration_ms,
             response: Some(trace.response.clone()),
             tool_calls: trace.tool_calls.clone(),
+            steps: trace.steps,
             usage: trace.usage.clone(),
             stop_reason: trace.stop_reason.clone(),
             first_token_ms: trace.first_token_ms,
@@ -98,7 +105,8 @@ impl TurnDetails {
     pub fn with_verdict(self, verdict: &Verdict) -> Self {
         let first_failure = verdict.failures.first().map(|failure| &failure.message);
         let error = verdict.error.as_ref().map(|error| &error.message).or(first_failure).cloned();
-        Self { outcome: verdict.outcome().into(), error, assertions: verdict.assertions.clone(), ..self }
+        let (assertions, calls) = (verdict.assertions.clone(), verdict.calls.clone());
+        Self { outcome: verdict.outcome().into(), error, assertions, calls, ..self }
     }
 
     /// Whether the turn passed, so that the conversation goes on.

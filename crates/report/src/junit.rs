@@ -1,5 +1,6 @@
 //! `JUnit` XML.
 
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use karat_core::result::{CaseDetails, CaseResult, Cause, SkippedCase};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::call_alignment::Drawing;
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
 use crate::trials::{is_flaky, passed_trials};
@@ -170,7 +172,12 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
             None => message.into_owned(),
         })
         .collect();
-    texts.join("\n")
+    let mut text = texts.join("\n");
+    if let Some(alignment) = &case.result.details.calls {
+        let lines = Drawing::PLAIN.lines(alignment, &case.result.details.tool_calls);
+        let _ = write!(text, "\n\n{}", lines.join("\n"));
+    }
+    text
 }
 
 /// Prepares a text for the XML writer, which drops tabs and everything after an unterminated escape sequence.

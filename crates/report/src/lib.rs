@@ -4,6 +4,7 @@
 
 mod agent;
 mod agreement;
+mod call_alignment;
 mod case_list;
 mod check;
 mod code_diff;

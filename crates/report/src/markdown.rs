@@ -13,6 +13,7 @@ use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
+use crate::call_alignment::Drawing;
 use crate::console::case_details::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
@@ -325,6 +326,11 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     let answer = if result.details.response.trim().is_empty() { "(empty)" } else { result.details.response.trim() };
     let _ = write!(text, "\n\nmessage: {}", shorten(&result.message, MESSAGE_LIMIT));
     let _ = write!(text, "\nanswer: {}", shorten(answer, ANSWER_LIMIT));
+    if let Some(alignment) = &result.details.calls {
+        let lines = Drawing::PLAIN.lines(alignment, &result.details.tool_calls);
+        let _ = write!(text, "\ncalls:\n{}", lines.join("\n"));
+        return text;
+    }
     let calls: Vec<String> = result
         .details
         .tool_calls

@@ -116,6 +116,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
                 skipped_tokens: verdict.skipped_tokens,
                 near_misses: verdict.near_misses,
                 assertions: verdict.assertions,
+                calls: verdict.calls,
                 evals: verdict.evals,
                 turns,
                 ..CaseDetails::from(trace)
@@ -158,6 +159,13 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
         for text in [&mut near_miss.expected, &mut near_miss.found] {
             redactor.string(text);
         }
+    }
+    let alignments = details.calls.iter_mut().chain(details.turns.iter_mut().flat_map(|turn| &mut turn.calls));
+    for pair in alignments.flat_map(|alignment| &mut alignment.pairs) {
+        let differences = pair.differences.iter_mut();
+        let texts =
+            differences.flat_map(|each| [Some(&mut each.pointer), each.expected.as_mut(), each.actual.as_mut()]);
+        texts.flatten().chain(&mut pair.expected).for_each(|text| redactor.string(text));
     }
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();

@@ -127,10 +127,13 @@ impl ModelAgent {
                 .map(|(sum, usage)| Some(sum.map_or_else(|| usage.clone(), |sum| sum.plus(&usage))));
             trace.model = turn.model.or(trace.model);
             trace.warnings.extend(turn.incomplete_reason);
+            let step = Some(turn_number - 1);
+            trace.steps = Some(turn_number);
             if mode == Mode::RoutingOnly {
                 // A single call, which no message follows.
                 trace.response = turn.text;
-                trace.tool_calls.extend(turn.calls.into_iter().map(unexecuted_call));
+                let calls = turn.calls.into_iter().map(unexecuted_call);
+                trace.tool_calls.extend(calls.map(|call| ToolCall { step, ..call }));
                 break;
             }
             if turn.calls.is_empty() {
@@ -145,7 +148,7 @@ impl ModelAgent {
                 let answered = self.answer_call(stubs.as_deref(), call).await;
                 elapsed += start.elapsed();
                 let (tool_call, result) = answered.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
-                trace.tool_calls.push(tool_call);
+                trace.tool_calls.push(ToolCall { step, ..tool_call });
                 results.push(result);
             }
             if turn_number == max_turns {

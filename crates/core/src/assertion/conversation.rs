@@ -31,6 +31,7 @@ impl ConversationVerdict {
     /// Adds the verdict of the case's own expectations.
     pub fn add_case(&mut self, mut verdict: Verdict) {
         self.verdict.assertions = std::mem::take(&mut verdict.assertions);
+        self.verdict.calls = verdict.calls.take();
         self.append(verdict);
     }
 
@@ -62,7 +63,8 @@ fn turn_message(turn: usize, message: &str) -> String {
     format!("turn {}: {message}", turn + 1)
 }
 
-/// Adds the turn to messages and pointers. The verdicts of single assertions stay with the turn.
+/// Adds the turn to messages and pointers. The verdicts of single assertions and the alignment of calls stay with the
+/// turn.
 fn in_turn(turn: usize, mut verdict: Verdict) -> Verdict {
     let pointer = |pointer: &str| {
         let below = if pointer == INPUT_POINTER { "/message" } else { pointer };
@@ -78,7 +80,7 @@ fn in_turn(turn: usize, mut verdict: Verdict) -> Verdict {
     if let Some(error) = &mut verdict.error {
         error.message = turn_message(turn, &error.message);
     }
-    Verdict { assertions: Vec::new(), ..verdict }
+    Verdict { assertions: Vec::new(), calls: None, ..verdict }
 }
 
 fn extend_distinct(list: &mut Vec<String>, others: Vec<String>) {

@@ -149,9 +149,12 @@ impl Case {
             total.no_tool_errors = total.no_tool_errors.or(expect.no_tool_errors);
             total.response_non_empty = total.response_non_empty.or(expect.response_non_empty);
             total.numbers_grounded = total.numbers_grounded.or(expect.numbers_grounded);
-            if total.response_json_schema.is_none() {
-                total.response_json_schema.clone_from(&expect.response_json_schema);
-            }
+            extend(&mut total.response_not_matches, expect.response_not_matches.as_ref());
+            extend(&mut total.response_json, expect.response_json.as_ref());
+            extend(&mut total.response_similar, expect.response_similar.as_ref());
+            total.calls = total.calls.take().or_else(|| expect.calls.clone());
+            total.response_equals = total.response_equals.take().or_else(|| expect.response_equals.clone());
+            total.response_json_schema = total.response_json_schema.take().or_else(|| expect.response_json_schema.clone());
         }
         Cow::Owned(total)
     }

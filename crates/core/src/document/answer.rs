@@ -49,7 +49,7 @@ impl AnswerDocument<'_> {
 
     /// Returns the number of steps.
     pub(crate) fn step_count(&self) -> usize {
-        self.responses().count()
+        if self.turns.is_empty() { 1 } else { self.turns.iter().map(|turn| steps_of_turn(0, turn).count()).sum() }
     }
 
     /// Returns the agent's texts, in order.
@@ -59,22 +59,40 @@ impl AnswerDocument<'_> {
     }
 
     fn steps(&self) -> Vec<Step<'_>> {
-        let step = |turn, message, response, tool_calls| Step {
-            turn,
-            input: Input { message },
-            output: Output { response },
-            tool_calls,
-            error: (),
-        };
         if self.turns.is_empty() {
-            return vec![step(None, self.message, self.response, self.tool_calls)];
+            return vec![Step {
+                turn: None,
+                input: Input { message: Some(self.message) },
+                output: Output { response: self.response },
+                tool_calls: self.tool_calls,
+                error: (),
+            }];
         }
-        let turns = (self.first_turn..).zip(self.turns);
-        let answered = turns.filter_map(|(number, turn)| {
-            Some(step(Some(number), &turn.message, turn.response.as_deref()?, &turn.tool_calls))
-        });
-        answered.collect()
+        (self.first_turn..).zip(self.turns).flat_map(|(number, turn)| steps_of_turn(number, turn)).collect()
     }
+}
+
+/// Returns a step per model call where these are known, and one step otherwise; none without an answer.
+fn steps_of_turn(number: usize, turn: &TurnDetails) -> impl Iterator<Item = Step<'_>> {
+    let calls = turn.tool_calls.as_slice();
+    let in_order = calls.iter().map(|call| call.step);
+    let is_known = turn.steps.is_some() && calls.iter().all(|call| call.step.is_some()) && in_order.is_sorted();
+    let count = turn.steps.filter(|_| is_known).unwrap_or(1).max(1);
+    turn.response.as_deref().into_iter().flat_map(move |response| {
+        (0..count).map(move |step| {
+            let start = calls.partition_point(|call| is_known && call.step < Some(step));
+            let end = calls.partition_point(|call| !is_known || call.step <= Some(step));
+            let is_last = step + 1 == count;
+            Step {
+                turn: Some(number),
+                input: Input { message: (step == 0).then_some(turn.message.as_str()) },
+                // The texts of earlier model calls are not part of a trace.
+                output: Output { response: if is_last { response } else { "" } },
+                tool_calls: &calls[start..end],
+                error: (),
+            }
+        })
+    })
 }
 
 impl Serialize for AnswerDocument<'_> {
@@ -120,7 +138,8 @@ struct Step<'a> {
 
 #[derive(Serialize)]
 struct Input<'a> {
-    message: &'a str,
+    /// Null for the model calls that follow tool results.
+    message: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -202,6 +221,44 @@ mod tests {
             "usage": { "input_tokens": 3, "output_tokens": null, "cached_input_tokens": null, "cost_usd": null }
         });
         assert_eq!(document(trace, "gs-x-001", "Rain?"), expected);
+    }
+
+    #[test]
+    fn a_conversation_has_a_step_per_model_call_where_these_are_known() {
+        let call = |name: &str, step| ToolCall { name: name.to_owned(), step, ..ToolCall::default() };
+        let turn = |message: &str, steps, tool_calls| TurnDetails {
+            message: message.to_owned(),
+            response: Some(format!("re: {message}")),
+            steps,
+            tool_calls,
+            ..TurnDetails::default()
+        };
+        let turns = vec![
+            turn("a", Some(3), vec![call("find", Some(0)), call("pay", Some(0)), call("mail", Some(1))]),
+            turn("b", None, vec![call("find", None)]),
+            TurnDetails::not_run("c"),
+        ];
+        let details = CaseDetails { turns, ..CaseDetails::default() };
+        let document = details.document("t", "a", None).to_value();
+        let steps: Vec<Value> = document["steps"]
+            .as_array()
+            .expect("steps")
+            .iter()
+            .map(|step| {
+                let calls: Vec<&Value> = step["tool_calls"].as_array().expect("calls").iter().map(|call| &call["name"]).collect();
+                json!([step["turn"], step["input"]["message"], step["output"]["response"], calls])
+            })
+            .collect();
+        let expected = [
+            json!([0, "a", "", ["find", "pay"]]),
+            json!([0, null, "", ["mail"]]),
+            json!([0, null, "re: a", []]),
+            json!([1, "b", "re: b", ["find"]]),
+        ];
+        assert_eq!(steps, expected);
+        let second = CaseDetails { turns: details.turns[1..2].to_vec(), ..CaseDetails::default() };
+        let document = second.document("t", "b", None).with_first_turn(1).to_value();
+        assert_eq!(document["steps"][0]["turn"], 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{EarlierResult, Incomplete, SkippedCase};
-use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
 use crate::trace::ToolCall;
@@ -155,6 +155,9 @@ pub struct SavedTrial {
     pub warnings: Vec<String>,
     /// Strings that the response contains only with other capitals or typography.
     pub near_misses: Vec<NearMiss>,
+    /// How the expected calls of a failed `calls` correspond to the calls made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallAlignment>,
 }
 
 /// An assertion and its verdict.
@@ -230,6 +233,8 @@ struct RawDetails {
     skipped_tokens: Vec<String>,
     warnings: Vec<String>,
     near_misses: Vec<NearMiss>,
+    // Other runners may use this for something else.
+    calls: Value,
 }
 
 impl RawCase {
@@ -314,6 +319,7 @@ impl RawTrial {
             skipped_tokens: details.skipped_tokens,
             warnings: details.warnings,
             near_misses: details.near_misses,
+            calls: serde_json::from_value(details.calls).ok(),
         }
     }
 }

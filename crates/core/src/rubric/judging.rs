@@ -83,7 +83,7 @@ fn turn(Exchange { message, trace }: &Exchange) -> Map<String, Value> {
 
 /// Omits the duration, which is irrelevant and would make every prompt unique.
 fn call(call: &ToolCall) -> Value {
-    serde_json::to_value(ToolCall { duration_ms: None, ..call.clone() }).unwrap_or_default()
+    serde_json::to_value(ToolCall { duration_ms: None, step: None, ..call.clone() }).unwrap_or_default()
 }
 
 /// Returns the prompt for one dimension.

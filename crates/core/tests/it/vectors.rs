@@ -16,6 +16,7 @@ use crate::model_turns::{mode_for, trace_of_turns};
 #[rstest]
 #[case::routing(include_str!("../../../../conformance/routing.json"), 33)]
 #[case::params(include_str!("../../../../conformance/params.json"), 31)]
+#[case::calls(include_str!("../../../../conformance/calls.json"), 213)]
 #[case::response(include_str!("../../../../conformance/response.json"), 27)]
 #[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
 #[case::values(include_str!("../../../../conformance/values.json"), 115)]

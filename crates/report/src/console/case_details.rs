@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use karat_core::assertion::CallAlignment;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 
 use super::{Page, Verbosity};
+use crate::call_alignment::Drawing;
 use crate::excerpt::{Excerpt, Row, excerpt};
 use crate::terminal_text::width;
 
@@ -40,10 +42,31 @@ impl Page {
             return;
         }
         self.write_labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
-        let calls = &case.details.tool_calls;
+        if let Some(alignment) = &case.details.calls {
+            self.write_alignment(alignment, &case.details.tool_calls, is_full, out);
+        } else {
+            self.write_calls(&case.details, is_full, out);
+        }
+        if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
+        }
+    }
+
+    fn write_alignment(&self, alignment: &CallAlignment, calls: &[ToolCall], is_full: bool, out: &mut String) {
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH);
+        let drawing = Drawing { columns, symbols: self.settings.symbols, palette: self.settings.palette, is_full };
+        for (index, line) in drawing.lines(alignment, calls).iter().enumerate() {
+            let label = if index == 0 { "calls" } else { "" };
+            let _ = writeln!(out, "      {}{line}", self.settings.palette.dim(format_args!("{label:<LABEL_WIDTH$}")));
+        }
+    }
+
+    fn write_calls(&self, details: &CaseDetails, is_full: bool, out: &mut String) {
+        let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
+        let calls = &details.tool_calls;
         let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
-            let text = no_calls_text(&case.details).to_owned();
+            let text = no_calls_text(details).to_owned();
             self.write_rows("calls", vec![Row { text, carets: String::new() }], out);
         }
         for (index, call) in calls[..limit].iter().enumerate() {
@@ -53,9 +76,6 @@ impl Page {
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
             self.write_rows("", vec![Row { text, carets: String::new() }], out);
-        }
-        if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
-            self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
         }
     }
 

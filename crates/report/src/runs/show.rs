@@ -6,6 +6,7 @@ use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
 use super::format_start;
+use crate::call_alignment::Drawing;
 use crate::console::ConsoleSettings;
 use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
@@ -135,6 +136,14 @@ impl Page {
         if !trial.assertions.is_empty() {
             self.title("assertions");
             trial.assertions.iter().for_each(|line| self.assertion(line));
+        }
+        if let Some(alignment) = &trial.calls {
+            let ConsoleSettings { columns, symbols, palette, .. } = self.canvas.settings;
+            let drawing = Drawing { columns: columns.saturating_sub(4), symbols, palette, is_full: true };
+            self.title("expected and actual calls");
+            for line in drawing.lines(alignment, &trial.tool_calls) {
+                self.canvas.line(&format!("    {line}"));
+            }
         }
         if !trial.skipped_tokens.is_empty() {
             self.title("tokens without a value");
