@@ -37,6 +37,7 @@ mod table;
 mod terminal_text;
 mod tools;
 mod traces;
+mod transcript;
 mod trials;
 mod workflow_commands;
 

@@ -14,6 +14,7 @@ mod check_tools;
 mod command;
 mod conformance;
 mod contradictions;
+mod conversations;
 mod coverage;
 mod diff;
 mod documented;

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_schema_accepts_every_score_that_read_score_accepts() {
         let case = case();
-        let prompt = judge_prompt(&evidence(&case, &answer("x")), &case.rubric[0]);
+        let prompt = judge_prompt(&evidence(&case, &[answer("x")]), &case.rubric[0]);
         let schema = jsonschema::validator_for(&prompt.schema).expect("valid schema");
         let values = [
             json!({ "score": 0, "reason": "" }),

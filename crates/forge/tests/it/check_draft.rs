@@ -343,7 +343,7 @@ fn checks_hundreds_of_cases_quickly() {
     let others: Vec<Case> = (0..500)
         .map(|number| {
             let mut case = case(&format!("ls-get-weather-{number:03}"), &json!({"toolsCalled": []}));
-            case.input.message =
+            case.input.as_mut().unwrap().message =
                 format!("Is there any rain on the way to Lyon number {number} and what about {number}");
             case
         })

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use karat_core::assertion::CallAlignment;
-use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
+use karat_core::result::{CaseResult, Cause, Outcome, TurnOutcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 
 use super::{Page, Verbosity};
 use crate::call_alignment::Drawing;
 use crate::excerpt::{Excerpt, Row, excerpt};
 use crate::terminal_text::width;
+use crate::transcript::{not_run_text, turns_that_ran};
 
 /// Width of the labels, with the space after them.
 const LABEL_WIDTH: usize = 9;
@@ -36,6 +37,9 @@ impl Page {
         if !is_shown || case.cause == Some(Cause::NotRun) {
             return;
         }
+        if !case.details.turns.is_empty() {
+            return self.write_conversation(case, is_full, out);
+        }
         let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
         self.write_labelled("message", &case.message, &[], rows(MAX_MESSAGE_ROWS), out);
         if !has_answer {
@@ -45,7 +49,7 @@ impl Page {
         if let Some(alignment) = &case.details.calls {
             self.write_alignment(alignment, &case.details.tool_calls, is_full, out);
         } else {
-            self.write_calls(&case.details, is_full, out);
+            self.write_calls(&case.details.tool_calls, case.details.calls_unreported, is_full, out);
         }
         if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
@@ -61,12 +65,49 @@ impl Page {
         }
     }
 
-    fn write_calls(&self, details: &CaseDetails, is_full: bool, out: &mut String) {
+    /// Shows the conversation up to its end. Turns that passed are shorter, unless cases are shown in full.
+    fn write_conversation(&self, case: &CaseResult, is_full: bool, out: &mut String) {
+        let symbols = self.settings.symbols;
+        let (ran, not_run) = turns_that_ran(&case.details.turns);
+        for (number, turn) in (1..).zip(ran) {
+            let is_shortened = turn.passed() && number < ran.len() && !is_full;
+            let rows = |max_rows: usize| match (is_full, is_shortened) {
+                (true, _) => usize::MAX,
+                (false, true) => 1,
+                (false, false) => max_rows,
+            };
+            let symbol = match turn.outcome {
+                TurnOutcome::Passed => symbols.passed,
+                TurnOutcome::Failed => symbols.failed,
+                TurnOutcome::Errored | TurnOutcome::NotRun => symbols.errored,
+            };
+            let message = format!("{} {}", symbol.trim_end(), turn.message);
+            self.write_labelled(&format!("turn {number}"), &message, &[], rows(MAX_MESSAGE_ROWS), out);
+            let Some(response) = &turn.response else { continue };
+            let marks = if turn.passed() { &[][..] } else { &case.marks };
+            self.write_labelled("answer", response, marks, rows(MAX_ANSWER_ROWS), out);
+            if let Some(alignment) = &turn.calls {
+                self.write_alignment(alignment, &turn.tool_calls, is_full, out);
+            } else if !is_shortened || !turn.tool_calls.is_empty() {
+                self.write_calls(&turn.tool_calls, turn.calls_unreported, is_full, out);
+            }
+            if turn.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+                self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
+            }
+        }
+        if not_run > 0 {
+            self.write_rows("", vec![Row { text: not_run_text(not_run), carets: String::new() }], out);
+        }
+        if let Some(alignment) = &case.details.calls {
+            self.write_alignment(alignment, &case.details.tool_calls, is_full, out);
+        }
+    }
+
+    fn write_calls(&self, calls: &[ToolCall], is_unreported: bool, is_full: bool, out: &mut String) {
         let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
-        let calls = &details.tool_calls;
         let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
-            let text = no_calls_text(details).to_owned();
+            let text = no_calls_text(is_unreported).to_owned();
             self.write_rows("calls", vec![Row { text, carets: String::new() }], out);
         }
         for (index, call) in calls[..limit].iter().enumerate() {
@@ -118,8 +159,8 @@ impl Page {
 }
 
 /// Returns what is shown instead of calls, if there are none.
-pub(crate) fn no_calls_text(details: &CaseDetails) -> &'static str {
-    if details.calls_unreported { "not reported" } else { "none" }
+pub(crate) fn no_calls_text(is_unreported: bool) -> &'static str {
+    if is_unreported { "not reported" } else { "none" }
 }
 
 /// Returns a call as `name {arguments}`, with its error; in full with its result.
