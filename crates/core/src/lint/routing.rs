@@ -27,7 +27,7 @@ impl Linter<'_, '_> {
         match self.case.difficulty {
             Some(Difficulty::Straightforward) => self.straightforward(),
             Some(Difficulty::Ambiguous) => self.ambiguous(),
-            Some(Difficulty::Edge) if !asserts_absence(self.total) => {
+            Some(Difficulty::Edge) if !self.case.expectations().any(asserts_absence) => {
                 let message = "an edge case asserts that something does not happen ('toolsNotCalled', \
                                'responseNotContains', or no tool called)";
                 self.add(Rule::EdgeWithoutNegative, "/expect", message);
@@ -71,7 +71,8 @@ impl Linter<'_, '_> {
         let expect = self.total;
         let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
         // Asking before acting is straightforward as well.
-        if self.expects_no_call_yet() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
+        let asks_first = self.case.expectations().any(|expect| self.expects_no_call_in(expect));
+        if asks_first || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
             return;
         }
         let tool = &self.file.tool_name;
@@ -94,7 +95,10 @@ impl Linter<'_, '_> {
 
     /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
     pub(super) fn expects_no_call_yet(&self) -> bool {
-        let expect = self.total;
+        self.expects_no_call_in(self.total)
+    }
+
+    fn expects_no_call_in(&self, expect: &Expectation) -> bool {
         match expect.tools_called.as_deref() {
             Some(called) => called.is_empty() && lists_all_calls(expect),
             None => expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name)),
