@@ -1,5 +1,6 @@
 //! Assertions on a response that is JSON or contains it.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use jsonschema::ValidationError;
@@ -50,8 +51,12 @@ pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) ->
         .and_then(|value| {
             let validator = compile_schema(&Value::Object(schema.clone()))?;
             let limit = if tally.lists_all_failures() { MAX_VIOLATIONS } else { 1 };
-            let violations = validator.iter_errors(&value).take(limit);
-            Ok(violations.map(|error| violation(&error)).collect())
+            let mut violations: Vec<String> =
+                validator.iter_errors(&value).take(limit).map(|error| violation(&error)).collect();
+            // A schema can refer to itself.
+            let mut seen = HashSet::new();
+            violations.retain(|message| seen.insert(message.clone()));
+            Ok(violations)
         })
         .unwrap_or_else(|failure| vec![failure]);
     tally.record_failures(Field::ResponseJsonSchema, failures)

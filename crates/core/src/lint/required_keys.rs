@@ -53,6 +53,7 @@ impl Linter<'_, '_> {
         self.add(Rule::MissingKey, "/id", message);
         let expect = self.total;
         let has_routing = expect.tools_called.is_some()
+            || expect.calls.is_some()
             || expect.tools_acceptable.is_some()
             || expect.tools_not_called.is_some()
             || expect.tool_order.is_some()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Linter, Rule};
-use crate::case::{Difficulty, Expectation, NO_TOOL, Tier, ToolsCalledMatch};
+use crate::case::{Difficulty, Expectation, ExpectedCalls, NO_TOOL, Tier, ToolsCalledMatch};
 
 impl Linter<'_, '_> {
     pub(super) fn routing(&mut self) {
@@ -42,6 +42,7 @@ impl Linter<'_, '_> {
         match expect.tools_called.as_deref() {
             Some([only]) if self.is_own_tool(only) => {}
             _ if self.expects_no_call_yet() => {}
+            None if self.expects_one_own_call() => {}
             None => self.add(
                 Rule::GoldenTool,
                 "/expect",
@@ -69,7 +70,8 @@ impl Linter<'_, '_> {
 
     fn straightforward(&mut self) {
         let expect = self.total;
-        let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
+        let listed = expect.tools_called.iter().flatten().map(String::as_str);
+        let called: BTreeSet<&str> = listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect();
         // Asking before acting is straightforward as well.
         let asks_first = self.case.expectations().any(|expect| self.expects_no_call_in(expect));
         if asks_first || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
@@ -93,6 +95,12 @@ impl Linter<'_, '_> {
         }
     }
 
+    /// Whether `calls` lists one call, that of the own tool.
+    fn expects_one_own_call(&self) -> bool {
+        let list = self.total.calls.as_ref().and_then(|calls| calls.list.as_deref());
+        matches!(list, Some([only]) if self.is_own_tool(&only.tool))
+    }
+
     /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
     pub(super) fn expects_no_call_yet(&self) -> bool {
         self.expects_no_call_in(self.total)
@@ -101,7 +109,11 @@ impl Linter<'_, '_> {
     fn expects_no_call_in(&self, expect: &Expectation) -> bool {
         match expect.tools_called.as_deref() {
             Some(called) => called.is_empty() && lists_all_calls(expect),
-            None => expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name)),
+            None => {
+                let lists_no_call =
+                    expect.calls.as_ref().is_some_and(|calls| calls.list.as_ref().is_some_and(Vec::is_empty));
+                lists_no_call || expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name))
+            }
         }
     }
 }
@@ -118,6 +130,11 @@ fn asserts_absence(expect: &Expectation) -> bool {
     is_filled(&expect.tools_not_called)
         || is_filled(&expect.response_not_contains)
         || expect.tools_called.as_ref().is_some_and(Vec::is_empty)
+        || expect.response_not_matches.as_ref().is_some_and(|patterns| !patterns.is_empty())
+        || expect.calls.as_ref().is_some_and(|calls| {
+            calls.list.as_ref().is_some_and(Vec::is_empty)
+                || calls.forbidden.as_ref().is_some_and(|list| !list.is_empty())
+        })
         || expect.max_tool_calls == Some(0)
         || expect.tools_acceptable.iter().flatten().any(|set| set.is_empty() || set[0] == NO_TOOL)
 }

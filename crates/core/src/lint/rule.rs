@@ -142,8 +142,11 @@ rules! {
     ParamValue "param-value" Warning Error
         "An expected argument is allowed by the tool's schema."
         r#"{"toolParams": [{"tool": "get_weather", "paramName": "units", "assertion": "equals", "value": "kelvins"}]}"#
+    SeparateParams "separate-params" Warning Warning
+        "Conditions on the same call are in one entry of `calls`: two `toolParams` with `call: \"any\"` can hold for different calls."
+        r#"{"toolParams": [{"tool": "t", "paramName": "a", "call": "any", …}, {"tool": "t", "paramName": "b", "call": "any", …}]}"#
     IgnoredValue "ignored-value" Warning Warning
-        "`exists` and `notExists` have no `value`."
+        "No key is without effect: `exists` and `notExists` have no `value`, and `paramsMatch` and `ignore` need `params`."
         r#"{"toolParams": [{"tool": "t", "paramName": "p", "assertion": "exists", "value": 1}]}"#
     EmptyStubs "empty-stubs" Warning Warning
         "`stubs` has at least one tool: without any, every call returns an error."

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::volatile::find_volatile;
 use super::{Linter, Rule};
-use crate::case::{ExpectedText, TextKind, Tier};
+use crate::case::{ExpectedCalls, ExpectedText, JsonPredicate, TextKind, Tier};
 use crate::registry::Registry;
 use crate::token::{self, Resolved, Source, Token, looks_like_token, tokens};
 use karat_json::text::shorten;
@@ -23,8 +23,48 @@ impl Linter<'_, '_> {
                 self.add(Rule::IgnoredValue, format!("/expect/toolParams/{index}/value"), message);
             }
         }
+        self.call_values();
+        self.response_ends();
         for found in expect.texts() {
             self.text(&found);
+        }
+    }
+
+    /// Finds keys of expected calls and conditions that have no effect.
+    fn call_values(&mut self) {
+        let expect = &self.case.expect;
+        let mut predicates: Vec<(String, &JsonPredicate)> = Vec::new();
+        for (below, entry, _) in expect.calls.iter().flat_map(ExpectedCalls::entries) {
+            let pointer = format!("/expect/calls{below}");
+            if entry.params.is_none() {
+                let keys = [("paramsMatch", entry.params_match.is_some()), ("ignore", !entry.ignore.is_empty())];
+                for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
+                    let message = format!("'{key}' has no effect without 'params'");
+                    self.add(Rule::IgnoredValue, format!("{pointer}/{key}"), message);
+                }
+            }
+            for (key, list) in [("where", &entry.conditions), ("result", &entry.result)] {
+                predicates.extend(list.iter().enumerate().map(|(at, each)| (format!("{pointer}/{key}/{at}"), each)));
+            }
+        }
+        let response = expect.response_json.iter().flatten().enumerate();
+        predicates.extend(response.map(|(at, each)| (format!("/expect/responseJson/{at}"), each)));
+        for (pointer, predicate) in predicates {
+            if predicate.value.is_some() && !predicate.assertion.needs_value() {
+                self.add(Rule::IgnoredValue, format!("{pointer}/value"), "this assertion ignores 'value'");
+            }
+        }
+    }
+
+    /// Finds texts that every response starts or ends with.
+    fn response_ends(&mut self) {
+        let expect = &self.case.expect;
+        let ends =
+            [("responseStartsWith", &expect.response_starts_with), ("responseEndsWith", &expect.response_ends_with)];
+        for (key, text) in ends {
+            if text.as_ref().is_some_and(String::is_empty) {
+                self.add(Rule::EmptyValue, format!("/expect/{key}"), "every response has an empty string at both ends");
+            }
         }
     }
 
@@ -62,6 +102,9 @@ impl Linter<'_, '_> {
             || expect.response_contains_any.as_ref().is_some_and(|groups| !groups.is_empty())
             || expect.response_matches.as_ref().is_some_and(|patterns| !patterns.is_empty())
             || expect.response_json_schema.is_some()
+            || expect.response_equals.as_ref().is_some_and(|text| !text.is_empty())
+            || expect.response_json.as_ref().is_some_and(|predicates| !predicates.is_empty())
+            || expect.response_similar.as_ref().is_some_and(|texts| !texts.is_empty())
             || expect.numbers_grounded == Some(true)
             || expect.evals.as_ref().is_some_and(|evals| !evals.is_empty())
     }
@@ -89,7 +132,7 @@ impl Linter<'_, '_> {
             self.add(Rule::EmptyValue, pointer, "every response contains an empty string");
         }
         if *kind == TextKind::Pattern {
-            if text.is_empty() {
+            if text.is_empty() && pointer.starts_with("/expect/responseMatches") {
                 self.add(Rule::EmptyValue, pointer, "an empty pattern matches every response");
             }
             if pointer.starts_with("/expect/responseMatches") && token::contains_token(text) {

@@ -11,7 +11,7 @@ use super::{
 use crate::confusion::MeasuredConfusion;
 use crate::lock::LockDiff;
 use crate::overlap::{OverlapMap, covers_cluster};
-use karat_core::case::{Case, Difficulty, EvalFile, Expectation, NO_TOOL, Tier};
+use karat_core::case::{Case, Difficulty, EvalFile, Expectation, ExpectedCalls, NO_TOOL, Tier};
 use karat_core::registry::Registry;
 use karat_json::nearest;
 
@@ -368,7 +368,8 @@ fn reference(path: &str, case: &Case) -> CaseReference {
 fn expected_tools(expect: &Expectation) -> HashSet<&str> {
     let called = expect.tools_called.iter().flatten();
     let acceptable = expect.tools_acceptable.iter().flatten().flatten();
-    called.chain(acceptable).map(String::as_str).filter(|tool| *tool != NO_TOOL).collect()
+    let listed = called.chain(acceptable).map(String::as_str).filter(|tool| *tool != NO_TOOL);
+    listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect()
 }
 
 /// Returns all tools that a case names, each once, sorted by name.
