@@ -252,3 +252,50 @@ fn errors_and_timeouts_end_the_conversation() {
     assert_eq!(outcome(0), ("failed", "timeout", "passed failed notRun".to_owned()));
     assert_eq!(outcome(1), ("errored", "turn 2: out of memory", "passed errored notRun".to_owned()));
 }
+
+#[test]
+fn a_failed_conversation_becomes_a_regression_case() {
+    let project = shop_project(&cancellation(), &shop_script("4141"));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    let arguments = ["regress", "add", "--from-run", "latest", "--case", "ls-shop-001", "--bug-ref", "#7"];
+    let added = project.run(arguments);
+    assert_eq!(added.code, Some(0), "{}", added.both());
+    let case = project.read_json("evals/shop.regression.json")["cases"][0].clone();
+    assert_eq!(case["turns"], cancellation()[0]["turns"]);
+    assert_eq!(case.get("input"), None);
+    assert_eq!(project.run(["check", "evals/shop.regression.json"]).code, Some(0));
+    let again = project.run(arguments);
+    assert!(again.stdout.contains("already covers"), "{}", again.both());
+    let with_message = project.run([&arguments[..], &["--message", "Hello"]].concat());
+    assert_eq!(with_message.code, Some(2), "{}", with_message.both());
+}
+
+#[test]
+fn the_judge_of_a_rubric_sees_the_whole_conversation() {
+    let rubric = json!([{
+        "id": "rb-shop-001",
+        "turns": [{"message": "Cancel my order"}, {"message": "4411"}],
+        "rubric": [{"dimension": "clarity", "maxScore": 2, "criteria": "2: asks first. 0: otherwise."}],
+    }]);
+    let judge = json!({"replies": [
+        {"contains": ["\"conversation\"", "Which order?", "Order 4411 is cancelled.", "cancel_order"],
+         "value": {"score": 2, "reason": "asks"}},
+    ], "otherwise": {"value": {"score": 0, "reason": "sees nothing"}}});
+    let project =
+        shop_project(&cancellation(), &shop_script("4411")).file("judge.json", judge).file("evals/shop.rubric.json", rubric);
+    let output = project.run(["run", "--judge", "scripted:judge.json"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stdout.contains("2/2"), "{}", output.stdout);
+}
+
+#[test]
+fn the_store_has_a_step_per_turn() {
+    let project = shop_project(&cancellation(), &shop_script("4411"));
+    assert_eq!(project.run(["run"]).code, Some(0));
+    let list = project.run(["trace", "list", "--source", "runs", "--format", "jsonl"]);
+    let item: Value = serde_json::from_str(list.stdout.lines().next().unwrap_or_default()).expect("a trace");
+    assert_eq!((&item["steps"], &item["tool_calls"]), (&json!(2), &json!(1)), "{item}");
+    let shown = project.run(["trace", "show", item["trace_id"].as_str().unwrap(), "--format", "json"]);
+    let document: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    assert!(shown.stdout.contains("\"turn\""), "{document}");
+}

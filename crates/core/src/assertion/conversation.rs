@@ -36,7 +36,7 @@ impl ConversationVerdict {
     }
 
     pub fn finish(self) -> Verdict {
-        self.verdict.with_vacuity(self.strictness)
+        self.verdict.with_vacuity(self.strictness, "/turns")
     }
 
     fn append(&mut self, part: Verdict) {

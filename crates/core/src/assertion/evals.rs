@@ -64,7 +64,7 @@ impl<'e> PendingVerdict<'e> {
     /// Returns the verdict. Functions that were not run count as skipped checks.
     pub fn finish(self) -> Verdict {
         let strictness = self.tally.strictness();
-        self.finish_part().with_vacuity(strictness)
+        self.finish_part().with_vacuity(strictness, "/expect")
     }
 
     /// Returns the verdict of a part of a case, which may have no assertions.

@@ -111,10 +111,10 @@ impl Verdict {
     }
 
     /// Determines whether the case is vacuous, which fails if judging is strict.
-    pub(super) fn with_vacuity(mut self, strictness: Strictness) -> Self {
+    pub(super) fn with_vacuity(mut self, strictness: Strictness, pointer: &str) -> Self {
         self.vacuous = self.assertions_run == 0 && self.error.is_none();
         if self.vacuous && strictness.strict {
-            self.push_strict_failure("/expect", "no assertion ran");
+            self.push_strict_failure(pointer, "no assertion ran");
         }
         self
     }

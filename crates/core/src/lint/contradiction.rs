@@ -22,7 +22,7 @@ impl Linter<'_, '_> {
     pub(super) fn cannot_fail(&mut self) {
         // Cases of rubric files are scored instead.
         if self.file.tier != Tier::Rubric && !can_fail(self.case) {
-            self.add(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
+            self.add_for_total(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
         }
     }
 

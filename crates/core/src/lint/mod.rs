@@ -130,6 +130,13 @@ impl Linter<'_, '_> {
         });
     }
 
+    /// Reports something that the expectations of the case and its turns lack together.
+    fn add_for_total(&mut self, rule: Rule, pointer: &str, message: impl Into<String>) {
+        // The expectations of a conversation have no common place.
+        let pointer = if self.case.has_turns() && pointer.starts_with("/expect") { "/turns" } else { pointer };
+        self.add(rule, pointer, message);
+    }
+
     /// Applies the rules for a message, its expectations and its stubs.
     fn expectations(&mut self, registry_index: &mut RegistryIndex<'_>) {
         self.row_tokens();

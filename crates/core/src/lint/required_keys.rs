@@ -39,7 +39,7 @@ impl Linter<'_, '_> {
             ("responseNonEmpty", expect.response_non_empty.is_none() && !requires_text),
         ]);
         if let Some(missing) = missing {
-            self.add(Rule::MissingKey, "/expect", format!("this golden case lacks {missing}"));
+            self.add_for_total(Rule::MissingKey, "/expect", format!("this golden case lacks {missing}"));
         }
     }
 
@@ -62,7 +62,7 @@ impl Linter<'_, '_> {
         if !has_routing {
             let message = "this labeled case lacks the tools that may be called: 'toolsCalled', 'toolsAcceptable' or \
                            'toolsNotCalled'";
-            self.add(Rule::MissingKey, "/expect", message);
+            self.add_for_total(Rule::MissingKey, "/expect", message);
         }
     }
 

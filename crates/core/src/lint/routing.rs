@@ -30,7 +30,7 @@ impl Linter<'_, '_> {
             Some(Difficulty::Edge) if !self.case.expectations().any(asserts_absence) => {
                 let message = "an edge case asserts that something does not happen ('toolsNotCalled', \
                                'responseNotContains', or no tool called)";
-                self.add(Rule::EdgeWithoutNegative, "/expect", message);
+                self.add_for_total(Rule::EdgeWithoutNegative, "/expect", message);
             }
             _ => {}
         }
@@ -43,12 +43,12 @@ impl Linter<'_, '_> {
             Some([only]) if self.is_own_tool(only) => {}
             _ if self.expects_no_call_yet() => {}
             None if self.expects_one_own_call() => {}
-            None => self.add(
+            None => self.add_for_total(
                 Rule::GoldenTool,
                 "/expect",
                 format!("a golden case expects its tool to be called: \"toolsCalled\": [\"{tool}\"]"),
             ),
-            Some(_) => self.add(
+            Some(_) => self.add_for_total(
                 Rule::GoldenTool,
                 "/expect/toolsCalled",
                 format!("a golden case expects '{tool}' to be called once, and no other tool"),
@@ -64,7 +64,7 @@ impl Linter<'_, '_> {
         for (pointer, _) in fields.into_iter().filter(|(_, is_present)| *is_present) {
             let key = pointer.rsplit('/').next().unwrap_or(pointer);
             let message = format!("'{key}' belongs in labeled cases, this file is golden");
-            self.add(Rule::LabeledFieldInGolden, pointer, message);
+            self.add_for_total(Rule::LabeledFieldInGolden, pointer, message);
         }
     }
 
@@ -80,18 +80,18 @@ impl Linter<'_, '_> {
         let tool = &self.file.tool_name;
         let pointer = if expect.tools_called.is_some() { "/expect/toolsCalled" } else { "/expect" };
         let message = format!("a straightforward case expects '{tool}' and at least one other tool in 'toolsCalled'");
-        self.add(Rule::StraightforwardTools, pointer, message);
+        self.add_for_total(Rule::StraightforwardTools, pointer, message);
     }
 
     fn ambiguous(&mut self) {
         let Some(sets) = self.total.tools_acceptable.as_deref() else {
             let message = "an ambiguous case names its acceptable tool sets in 'toolsAcceptable'";
-            return self.add(Rule::AmbiguousWithoutSets, "/expect", message);
+            return self.add_for_total(Rule::AmbiguousWithoutSets, "/expect", message);
         };
         let mut named = sets.iter().flatten().filter(|name| *name != NO_TOOL).peekable();
         if named.peek().is_some() && !named.any(|name| self.is_own_tool(name)) {
             let message = format!("no acceptable set names '{}', the tool of this file", self.file.tool_name);
-            self.add(Rule::AmbiguousTools, "/expect/toolsAcceptable", message);
+            self.add_for_total(Rule::AmbiguousTools, "/expect/toolsAcceptable", message);
         }
     }
 

@@ -77,7 +77,7 @@ impl Linter<'_, '_> {
                  used, found {}",
                 values.len()
             );
-            self.add(Rule::FewProofValues, "/expect", message);
+            self.add_for_total(Rule::FewProofValues, "/expect", message);
         }
         let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
         let echoes =

@@ -1,5 +1,6 @@
 //! Lints: each rule fires at the right location, and not elsewhere.
 
+mod conversations;
 mod regressions;
 mod tokens;
 mod tools;
