@@ -37,6 +37,11 @@ fn suite() {
 }
 
 #[test]
+fn conversations() {
+    assert_conforms("conversations.json", 0, 33);
+}
+
+#[test]
 fn selection() {
     assert_conforms("selection.json", 0, 42);
 }
@@ -78,7 +83,7 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
-    assert_eq!(names, [&["evalfn.json"][..], &models, &others, &["values.json"]].concat());
+    assert_eq!(names, [&["calls.json", "conversations.json", "evalfn.json"][..], &models, &others, &["values.json"]].concat());
 }
 
 #[track_caller]
