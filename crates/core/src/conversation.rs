@@ -33,7 +33,9 @@ pub fn total_trace<'e>(traces: impl ExactSizeIterator<Item = &'e Trace>) -> Trac
         first_token = first_token
             .zip(trace.first_token_ms)
             .map(|(slowest, time)| Some(slowest.map_or(time, |slowest| slowest.max(time))));
-        usage = usage.zip(trace.usage.as_ref()).map(|(sum, usage)| Some(sum.map_or_else(|| usage.clone(), |sum| sum.plus(usage))));
+        usage = usage
+            .zip(trace.usage.as_ref())
+            .map(|(sum, usage)| Some(sum.map_or_else(|| usage.clone(), |sum| sum.plus(usage))));
         if let Some(stderr) = &trace.stderr {
             total.stderr.get_or_insert_default().push_str(stderr);
         }
@@ -55,14 +57,7 @@ mod tests {
 
     fn trace(response: &str, tool: &str, usage: Option<Usage>) -> Trace {
         let tool_calls = vec![ToolCall { name: tool.to_owned(), step: Some(0), ..ToolCall::default() }];
-        Trace {
-            response: response.to_owned(),
-            tool_calls,
-            steps: Some(2),
-            usage,
-            latency_ms: 10.0,
-            ..Trace::default()
-        }
+        Trace { response: response.to_owned(), tool_calls, steps: Some(2), usage, latency_ms: 10.0, ..Trace::default() }
     }
 
     fn usage(input_tokens: u64, cost_usd: Option<f64>) -> Option<Usage> {

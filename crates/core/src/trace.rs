@@ -99,7 +99,8 @@ impl Usage {
     /// often leave out when there are none.
     #[must_use]
     pub fn plus(&self, other: &Usage) -> Usage {
-        let both = |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
+        let both =
+            |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
         let cached_input_tokens = match (self.cached_input_tokens, other.cached_input_tokens) {
             (None, None) => None,
             (left, right) => Some(left.unwrap_or(0).saturating_add(right.unwrap_or(0))),

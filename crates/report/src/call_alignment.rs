@@ -3,7 +3,7 @@
 use karat_core::assertion::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
 use karat_core::trace::ToolCall;
 
-use crate::console::case_details::call_text;
+use crate::call_text::call_text;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap};
 

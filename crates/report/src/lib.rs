@@ -5,6 +5,7 @@
 mod agent;
 mod agreement;
 mod call_alignment;
+mod call_text;
 mod case_list;
 mod check;
 mod code_diff;

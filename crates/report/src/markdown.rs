@@ -14,7 +14,7 @@ use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTot
 use karat_json::text::shorten;
 
 use crate::call_alignment::Drawing;
-use crate::console::case_details::{call_text, no_calls_text};
+use crate::call_text::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
@@ -348,7 +348,8 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
         .map(|call| shorten(&call_text(call, false), 200).into_owned())
         .collect();
     let more = result.details.tool_calls.len().saturating_sub(MAX_INLINE_ITEMS);
-    let calls = if calls.is_empty() { no_calls_text(result.details.calls_unreported).to_owned() } else { calls.join("; ") };
+    let calls =
+        if calls.is_empty() { no_calls_text(result.details.calls_unreported).to_owned() } else { calls.join("; ") };
     let _ = write!(text, "\ncalls: {calls}");
     if more > 0 {
         let _ = write!(text, "; and {more} more");

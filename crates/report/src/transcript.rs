@@ -6,7 +6,7 @@ use karat_core::result::{TurnDetails, TurnOutcome};
 use karat_json::text::shorten;
 
 use crate::call_alignment::Drawing;
-use crate::console::case_details::{call_text, no_calls_text};
+use crate::call_text::{call_text, no_calls_text};
 
 /// Returns the turns that were run, and how many were not.
 pub(crate) fn turns_that_ran(turns: &[TurnDetails]) -> (&[TurnDetails], usize) {
@@ -69,7 +69,10 @@ mod tests {
         let answered = |message: &str, outcome, response: &str, tool: Option<&str>| TurnDetails {
             outcome,
             response: Some(response.to_owned()),
-            tool_calls: tool.map(|name| ToolCall { name: name.to_owned(), ..ToolCall::default() }).into_iter().collect(),
+            tool_calls: tool
+                .map(|name| ToolCall { name: name.to_owned(), ..ToolCall::default() })
+                .into_iter()
+                .collect(),
             ..TurnDetails::not_run(message)
         };
         let turns = [

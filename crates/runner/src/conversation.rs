@@ -7,55 +7,15 @@ use std::time::Duration;
 use karat_core::assertion::{ConversationVerdict, PendingVerdict, Verdict, response_marks};
 use karat_core::case::{Case, OnTurnFailure};
 use karat_core::conversation::{Exchange, total_trace};
-use karat_core::port::{Agent, AgentError, Conversation, TrialContext, WaitGuard};
+use karat_core::port::{AgentError, TrialContext, WaitGuard};
 use karat_core::result::{CaseDetails, TurnDetails};
-use karat_core::trace::Trace;
 use tracing::{Span, debug};
 
 use crate::case::{CaseEnd, Judged, cause_of, whole_millis};
+use crate::dialog::Dialog;
+use crate::judging::Part;
+use crate::shared::{Shared, Unit};
 use crate::stopwatch::Stopwatch;
-use crate::worker::{Part, Shared, Unit, with_timeout};
-
-/// A conversation with an agent, within one time limit for all messages.
-pub(crate) struct Dialog<'a> {
-    conversation: Box<dyn Conversation + 'a>,
-    timeout: Duration,
-    watch: &'a Stopwatch,
-    has_started: bool,
-}
-
-impl<'a> Dialog<'a> {
-    pub(crate) fn start(
-        agent: &'a dyn Agent,
-        trial: TrialContext<'a>,
-        timeout: Duration,
-        watch: &'a Stopwatch,
-    ) -> Self {
-        Self { conversation: agent.start(trial), timeout, watch, has_started: false }
-    }
-
-    /// Sends a message and awaits the answer. The elapsed time of an error is that of this message.
-    pub(crate) async fn send(&mut self, message: &str) -> Result<Trace, AgentError> {
-        let before = if self.has_started { self.watch.elapsed() } else { Duration::ZERO };
-        self.has_started = true;
-        let conversation = &mut self.conversation;
-        let answer = with_timeout(self.timeout, self.watch, || conversation.send(message)).await;
-        answer.unwrap_or_else(|abandoned| abandoned.after(before).notify(|error| conversation.on_abandoned(message, error)))
-    }
-
-    /// Sends all messages of a case, up to the first without an answer.
-    pub(crate) async fn send_all(&mut self, case: &Case) -> Result<Vec<Exchange>, AgentError> {
-        let mut exchanges: Vec<Exchange> = Vec::new();
-        for message in case.messages() {
-            let trace = self.send(message).await.map_err(|error| {
-                let earlier: f64 = exchanges.iter().map(|exchange| exchange.trace.latency_ms / 1000.0).sum();
-                AgentError { elapsed: error.elapsed + Duration::try_from_secs_f64(earlier).unwrap_or_default(), ..error }
-            })?;
-            exchanges.push(Exchange { message: message.to_owned(), trace });
-        }
-        Ok(exchanges)
-    }
-}
 
 /// The conversation so far, and its verdict.
 struct Progress {
@@ -171,8 +131,8 @@ fn judge_turn(shared: &Shared, unit: Unit, number: usize, mut progress: Progress
         }
     };
     let details = details.with_verdict(&verdict);
-    let goes_on = verdict.error.is_none()
-        && (verdict.passed() || case.on_turn_failure == Some(OnTurnFailure::Continue));
+    let goes_on =
+        verdict.error.is_none() && (verdict.passed() || case.on_turn_failure == Some(OnTurnFailure::Continue));
     progress.has_ended = !goes_on;
     progress.turns.push(details);
     progress.verdict.add_turn(number, verdict);
@@ -184,7 +144,8 @@ fn judge_whole(shared: &Shared, unit: Unit, progress: Progress) -> Result<CaseEn
     let case = shared.case(unit.suite as usize, unit.index as usize);
     let Progress { exchanges, turns, mut verdict, mut marks, unanswered, .. } = progress;
     let trace = total_trace(exchanges.iter().map(|exchange| &exchange.trace));
-    let is_judged = shared.plan.strictness.all_failures && !exchanges.is_empty() || turns.iter().all(TurnDetails::passed);
+    let is_judged =
+        shared.plan.strictness.all_failures && !exchanges.is_empty() || turns.iter().all(TurnDetails::passed);
     if is_judged {
         let document = || {
             let details = CaseDetails { turns: turns.clone(), ..CaseDetails::from(trace.clone()) };

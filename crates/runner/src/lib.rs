@@ -4,15 +4,19 @@
 
 mod case;
 mod conversation;
+mod dialog;
 mod dispatch;
+mod judging;
 mod plan;
 mod reachability;
 mod reporters;
 mod rubric;
 mod sample;
+mod shared;
 mod sink;
 mod stopwatch;
 mod stubs;
+mod timeout;
 mod worker;
 
 pub use dispatch::run;

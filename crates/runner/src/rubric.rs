@@ -25,13 +25,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{NOT_RUN, redact_details, truncate_message, whole_millis};
-use crate::conversation::Dialog;
+use crate::dialog::Dialog;
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
+use crate::shared::Shared;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
 use crate::stubs::count_unused_stubs;
-use crate::worker::{Shared, with_timeout};
+use crate::timeout::with_timeout;
 
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
 /// `metrics` has an entry per agent.
@@ -302,12 +303,7 @@ impl SuiteRun<'_> {
     }
 
     /// Sends the messages of a case and returns the whole conversation.
-    async fn answers(
-        &self,
-        case: &RubricCase,
-        trial: Trial,
-        duration: &mut Duration,
-    ) -> Result<Vec<Exchange>, String> {
+    async fn answers(&self, case: &RubricCase, trial: Trial, duration: &mut Duration) -> Result<Vec<Exchange>, String> {
         let reachability = &self.shared.reachability[self.suite.agent];
         if reachability.skips_call() {
             return Err(NOT_RUN.to_owned());
@@ -360,9 +356,8 @@ fn conversation_details(case: &Case, exchanges: &[Exchange]) -> CaseDetails {
     if !case.has_turns() {
         return details;
     }
-    let turn = |Exchange { message, trace }: &Exchange| {
-        TurnDetails::answered(message, trace, whole_millis(trace.latency_ms))
-    };
+    let turn =
+        |Exchange { message, trace }: &Exchange| TurnDetails::answered(message, trace, whole_millis(trace.latency_ms));
     CaseDetails { turns: exchanges.iter().map(turn).collect(), ..details }
 }
 

@@ -107,7 +107,12 @@ impl ModelAgent {
     }
 
     /// Sends a message after those of the conversation so far, and runs the model and its tools until it answers.
-    async fn answer(&self, trial: TrialContext<'_>, turn: usize, messages: &mut Vec<Value>) -> Result<Trace, AgentError> {
+    async fn answer(
+        &self,
+        trial: TrialContext<'_>,
+        turn: usize,
+        messages: &mut Vec<Value>,
+    ) -> Result<Trace, AgentError> {
         let case = trial.case;
         let mode = self.mode(case);
         let max_turns = self.max_turns(case).unwrap_or(1);
@@ -234,7 +239,9 @@ impl Agent for ModelAgent {
     fn equality_key(&self, case: &Case) -> String {
         let turns = self.max_turns(case).map(|turns| turns.to_string()).unwrap_or_default();
         let stubs = |turn| {
-            self.stubs(case, turn).map(|stubs| sorted(&Value::Object(stubs.into_owned())).to_string()).unwrap_or_default()
+            self.stubs(case, turn)
+                .map(|stubs| sorted(&Value::Object(stubs.into_owned())).to_string())
+                .unwrap_or_default()
         };
         match &case.input {
             // Always two lines after the message, so that no message is equal to another one with stubs.

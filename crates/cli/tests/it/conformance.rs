@@ -83,7 +83,10 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
-    assert_eq!(names, [&["calls.json", "conversations.json", "evalfn.json"][..], &models, &others, &["values.json"]].concat());
+    assert_eq!(
+        names,
+        [&["calls.json", "conversations.json", "evalfn.json"][..], &models, &others, &["values.json"]].concat()
+    );
 }
 
 #[track_caller]

@@ -65,8 +65,7 @@ fn a_failed_turn_ends_the_conversation_and_is_shown() {
     let mut cases = cancellation();
     cases[0]["turns"].as_array_mut().unwrap().push(json!({"message": "Thanks"}));
     let project = shop_project(&cases, &shop_script("4141"));
-    let arguments =
-        ["run", "--report", "junit=junit.xml", "--report", "markdown=report.md"];
+    let arguments = ["run", "--report", "junit=junit.xml", "--report", "markdown=report.md"];
     let output = project.run(arguments);
     assert_eq!(output.code, Some(1), "{}", output.both());
     let result = newest_result(&project, "results");
@@ -209,9 +208,7 @@ fn a_replay_is_equal_byte_for_byte(#[case] kind: Kind) {
 fn a_conversation_is_replayed_as_a_whole_or_not_at_all() {
     let server = ScriptedServer::start(json!({"*": {"response": "yes ok"}}));
     let turns = |messages: &[&str]| messages.iter().map(|message| json!({"message": message})).collect::<Value>();
-    let cases = |messages: &[&str]| {
-        json!([{"id": "ls-x-001", "turns": turns(messages), "expect": {"responseContains": ["ok"]}}])
-    };
+    let cases = |messages: &[&str]| json!([{"id": "ls-x-001", "turns": turns(messages), "expect": {"responseContains": ["ok"]}}]);
     let project = project()
         .file("karat.json", json!({"agentEndpoint": server.endpoint(), "outputDir": "results"}))
         .file("evals/x.labeled.json", cases(&["a", "b"]));
@@ -281,8 +278,9 @@ fn the_judge_of_a_rubric_sees_the_whole_conversation() {
         {"contains": ["\"conversation\"", "Which order?", "Order 4411 is cancelled.", "cancel_order"],
          "value": {"score": 2, "reason": "asks"}},
     ], "otherwise": {"value": {"score": 0, "reason": "sees nothing"}}});
-    let project =
-        shop_project(&cancellation(), &shop_script("4411")).file("judge.json", judge).file("evals/shop.rubric.json", rubric);
+    let project = shop_project(&cancellation(), &shop_script("4411"))
+        .file("judge.json", judge)
+        .file("evals/shop.rubric.json", rubric);
     let output = project.run(["run", "--judge", "scripted:judge.json"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("2/2"), "{}", output.stdout);

@@ -1,8 +1,6 @@
 //! Strict parser of the messages of a case: `input` or `turns`.
 
-use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_string, read_word,
-};
+use karat_json::{ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_string, read_word};
 use serde_json::Value;
 
 use super::read::read_non_empty_string;

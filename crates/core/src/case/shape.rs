@@ -34,7 +34,8 @@ pub(super) fn eval_case(schema: &mut Schema) {
     if let Some(Value::Array(required)) = schema.get_mut("required") {
         required.retain(|key| key != "expect");
     }
-    let expecting_turn = json!({ "required": ["turns"], "properties": { "turns": { "contains": { "required": ["expect"] } } } });
+    let expecting_turn =
+        json!({ "required": ["turns"], "properties": { "turns": { "contains": { "required": ["expect"] } } } });
     extend(schema, "", json!({ "anyOf": [{ "required": ["expect"] }, expecting_turn] }));
     extend(schema, "", json!({ "dependentRequired": { "onTurnFailure": ["turns"] } }));
 }

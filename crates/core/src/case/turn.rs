@@ -154,7 +154,8 @@ impl Case {
             extend(&mut total.response_similar, expect.response_similar.as_ref());
             total.calls = total.calls.take().or_else(|| expect.calls.clone());
             total.response_equals = total.response_equals.take().or_else(|| expect.response_equals.clone());
-            total.response_json_schema = total.response_json_schema.take().or_else(|| expect.response_json_schema.clone());
+            total.response_json_schema =
+                total.response_json_schema.take().or_else(|| expect.response_json_schema.clone());
         }
         Cow::Owned(total)
     }

@@ -245,7 +245,8 @@ mod tests {
             .expect("steps")
             .iter()
             .map(|step| {
-                let calls: Vec<&Value> = step["tool_calls"].as_array().expect("calls").iter().map(|call| &call["name"]).collect();
+                let calls: Vec<&Value> =
+                    step["tool_calls"].as_array().expect("calls").iter().map(|call| &call["name"]).collect();
                 json!([step["turn"], step["input"]["message"], step["output"]["response"], calls])
             })
             .collect();

@@ -66,7 +66,11 @@ impl Linter<'_, '_> {
 
     fn snapshot_tokens(&mut self) {
         let case = self.case;
-        let turns = case.turns().iter().enumerate().filter_map(|(index, turn)| Some((format!("/turns/{index}"), turn.expect.as_ref()?)));
+        let turns = case
+            .turns()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, turn)| Some((format!("/turns/{index}"), turn.expect.as_ref()?)));
         for (prefix, expect) in turns.chain([(String::new(), &case.expect)]) {
             let Ok(Value::Object(expect)) = serde_json::to_value(expect) else { continue };
             for (key, value) in &expect {

@@ -70,7 +70,8 @@ impl Linter<'_, '_> {
 
     fn proof_values(&mut self) {
         let values = self.total.response_contains.as_deref().unwrap_or_default();
-        let is_required = self.turn.is_none() && self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
+        let is_required =
+            self.turn.is_none() && self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
         if is_required && values.len() < MIN_PROOF_VALUES {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \

@@ -8,6 +8,7 @@ use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 
 use super::{Page, Verbosity};
 use crate::call_alignment::Drawing;
+use crate::call_text::{call_text, no_calls_text};
 use crate::excerpt::{Excerpt, Row, excerpt};
 use crate::terminal_text::width;
 use crate::transcript::{not_run_text, turns_that_ran};
@@ -156,26 +157,4 @@ impl Page {
             }
         }
     }
-}
-
-/// Returns what is shown instead of calls, if there are none.
-pub(crate) fn no_calls_text(is_unreported: bool) -> &'static str {
-    if is_unreported { "not reported" } else { "none" }
-}
-
-/// Returns a call as `name {arguments}`, with its error; in full with its result.
-pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
-    let arguments = match &call.raw_params {
-        Some(raw) => raw.clone(),
-        None => serde_json::to_string(&call.params).unwrap_or_default(),
-    };
-    let mut text = format!("{} {arguments}", call.name);
-    if let Some(error) = &call.error {
-        let _ = write!(text, " -> error: {error}");
-    } else if call.success == Some(false) {
-        text.push_str(" -> failed");
-    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
-        let _ = write!(text, " -> {result}");
-    }
-    text
 }

@@ -44,7 +44,11 @@ async fn the_case_is_judged_over_all_turns() {
         {"message": "b", "expect": {"toolsCalled": ["pay"]}},
     ]);
     let expect = json!({"toolsCalled": ["find", "pay"], "responseContains": ["paid"], "maxLatencyMs": 119});
-    let agent = FakeAgent::default().on("a", 50, answer("found", "find", json!(1))).on("b", 70, answer("paid", "pay", json!(2)));
+    let agent = FakeAgent::default().on("a", 50, answer("found", "find", json!(1))).on(
+        "b",
+        70,
+        answer("paid", "pay", json!(2)),
+    );
     let run = run_case(conversation(turns, json!({"expect": expect})), agent, Strictness::default()).await;
     let case = run.case("ls-a-001");
     assert_eq!(case.error.as_deref(), Some("maxLatencyMs: expected at most 119 ms but it took 120 ms"));

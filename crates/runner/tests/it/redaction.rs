@@ -34,6 +34,7 @@ fn leak() -> Trace {
         result: Some(json!([{SECRET: format!("{SECRET}{SECRET}")}, null, true])),
         raw_params: Some(format!("raw {SECRET}")),
         error: Some(format!("refused {SECRET}")),
+        step: None,
     };
     Trace {
         response: format!("ok, your token is {SECRET}!"),

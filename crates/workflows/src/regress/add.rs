@@ -326,11 +326,7 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
             "'{first}' uses a {{{{snapshot:...}}}} token: a regression case must have only stable values"
         ));
         let is_from_run = matches!(request.source, Some(Source::Run { .. }));
-        return Err(if is_from_run {
-            error.hint(Hint::ReplaceExpectation { key: first.to_owned() })
-        } else {
-            error
-        });
+        return Err(if is_from_run { error.hint(Hint::ReplaceExpectation { key: first.to_owned() }) } else { error });
     }
     let bug_ref = bug_ref(request.bug_ref.as_deref(), template.trace_ref.as_deref());
     let description = request.description.clone().or(template.description).unwrap_or_else(|| bug_ref.clone());

@@ -208,8 +208,15 @@ struct OwnedEvidence {
 impl OwnedEvidence {
     fn judge(&self, strictness: Strictness) -> Verdict {
         let OwnedEvidence { case, trace, mode, tokens, registry, tokenizer } = self;
-        let evidence =
-            Evidence { case, trace, earlier: &[], mode: *mode, tokens, registry: registry.as_ref(), tokenizer: *tokenizer };
+        let evidence = Evidence {
+            case,
+            trace,
+            earlier: &[],
+            mode: *mode,
+            tokens,
+            registry: registry.as_ref(),
+            tokenizer: *tokenizer,
+        };
         judge(evidence, strictness)
     }
 

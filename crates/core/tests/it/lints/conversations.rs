@@ -64,8 +64,11 @@ fn conversations_are_compared_as_a_whole() {
 #[test]
 fn nothing_that_can_fail_is_reported() {
     let turns = json!([{"message": "Pay it", "expect": {}}, {"message": "42"}]);
-    let case = conversation(json!({"turns": turns, "difficulty": "ambiguous", "expect": {"toolsAcceptable": [["pay"]]}}));
+    let case =
+        conversation(json!({"turns": turns, "difficulty": "ambiguous", "expect": {"toolsAcceptable": [["pay"]]}}));
     assert_eq!(rules(&LintInput::new("pay.labeled.json", json!([case]))), []);
     let case = conversation(json!({"turns": turns, "difficulty": "regression"}));
-    assert!(rules(&LintInput::new("pay.labeled.json", json!([case]))).contains(&(Rule::CannotFail, "/turns".to_owned())));
+    assert!(
+        rules(&LintInput::new("pay.labeled.json", json!([case]))).contains(&(Rule::CannotFail, "/turns".to_owned()))
+    );
 }

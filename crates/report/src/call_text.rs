@@ -1,0 +1,27 @@
+//! Tool calls as text.
+
+use std::fmt::Write as _;
+
+use karat_core::trace::ToolCall;
+
+/// Returns what is shown instead of calls, if there are none.
+pub(crate) fn no_calls_text(is_unreported: bool) -> &'static str {
+    if is_unreported { "not reported" } else { "none" }
+}
+
+/// Returns a call as `name {arguments}`, with its error; in full with its result.
+pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
+    let arguments = match &call.raw_params {
+        Some(raw) => raw.clone(),
+        None => serde_json::to_string(&call.params).unwrap_or_default(),
+    };
+    let mut text = format!("{} {arguments}", call.name);
+    if let Some(error) = &call.error {
+        let _ = write!(text, " -> error: {error}");
+    } else if call.success == Some(false) {
+        text.push_str(" -> failed");
+    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
+        let _ = write!(text, " -> {result}");
+    }
+    text
+}
