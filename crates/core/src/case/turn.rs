@@ -83,6 +83,14 @@ impl Case {
         self.turns().iter().filter_map(|turn| turn.expect.as_ref()).chain([&self.expect])
     }
 
+    /// Returns the same expectations with their locations in the case, as JSON pointers.
+    pub fn located_expectations(&self) -> impl Iterator<Item = (String, &Expectation)> {
+        let turns = self.turns().iter().enumerate();
+        let of_turns =
+            turns.filter_map(|(index, turn)| Some((format!("/turns/{index}/expect"), turn.expect.as_ref()?)));
+        of_turns.chain([("/expect".to_owned(), &self.expect)])
+    }
+
     /// Whether the case or a turn has stubs.
     pub fn has_stubs(&self) -> bool {
         self.stubs.is_some() || self.turns().iter().any(|turn| turn.stubs.is_some())

@@ -66,18 +66,13 @@ impl Linter<'_, '_> {
 
     fn snapshot_tokens(&mut self) {
         let case = self.case;
-        let turns = case
-            .turns()
-            .iter()
-            .enumerate()
-            .filter_map(|(index, turn)| Some((format!("/turns/{index}"), turn.expect.as_ref()?)));
-        for (prefix, expect) in turns.chain([(String::new(), &case.expect)]) {
+        for (pointer, expect) in case.located_expectations() {
             let Ok(Value::Object(expect)) = serde_json::to_value(expect) else { continue };
             for (key, value) in &expect {
                 if any_text(value, &token::contains_snapshot_token) {
                     let message =
                         format!("'{key}' uses a snapshot token: a regression case must only use stable values");
-                    self.add(Rule::SnapshotInRegression, format!("{prefix}/expect/{key}"), message);
+                    self.add(Rule::SnapshotInRegression, format!("{pointer}/{key}"), message);
                 }
             }
         }
