@@ -117,7 +117,7 @@ fn judge_turn(shared: &Shared, unit: Unit, number: usize, mut progress: Progress
     let Some((exchange, earlier)) = progress.exchanges.split_last() else { return Ok(progress) };
     let Exchange { message, trace } = exchange;
     let details = TurnDetails::answered(message, trace, whole_millis(trace.latency_ms));
-    let verdict = match case.of_turn(number).filter(|_| case.turns()[number].expect.is_some()) {
+    let verdict = match case.of_turn(number) {
         None => Verdict::default(),
         Some(turn) => {
             let document = || {
