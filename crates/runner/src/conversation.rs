@@ -124,7 +124,7 @@ fn judge_turn(shared: &Shared, unit: Unit, number: usize, mut progress: Progress
                 let details = CaseDetails { turns: vec![details.clone()], ..CaseDetails::from(trace.clone()) };
                 details.document(&case.id, message, None).with_first_turn(number).to_value()
             };
-            let part = Part { case: &turn, trace, earlier, mode: shared.agent(unit.suite as usize).mode(case) };
+            let part = Part { suite: unit.suite as usize, case: &turn, whole: case, trace, earlier };
             let verdict = shared.judge_part(part, document, PendingVerdict::finish_part)?;
             progress.marks.extend(response_marks(&turn.expect, &shared.plan.tokens, &verdict));
             verdict
@@ -151,7 +151,7 @@ fn judge_whole(shared: &Shared, unit: Unit, progress: Progress) -> Result<CaseEn
             let details = CaseDetails { turns: turns.clone(), ..CaseDetails::from(trace.clone()) };
             details.document(&case.id, case.message(0), None).to_value()
         };
-        let part = Part { case, trace: &trace, earlier: &[], mode: shared.agent(unit.suite as usize).mode(case) };
+        let part = Part { suite: unit.suite as usize, case, whole: case, trace: &trace, earlier: &[] };
         let whole = shared.judge_part(part, document, PendingVerdict::finish_part)?;
         marks.extend(response_marks(&case.expect, &shared.plan.tokens, &whole));
         verdict.add_case(whole);

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use karat_core::assertion::{Evidence, Mode, PendingVerdict, Verdict, response_marks};
+use karat_core::assertion::{Evidence, PendingVerdict, Verdict, response_marks};
 use karat_core::case::Case;
 use karat_core::conversation::Exchange;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
@@ -17,11 +17,13 @@ use crate::timeout::panic_message;
 
 /// What is judged at once: a case, or a turn as a case of its own.
 pub(crate) struct Part<'p> {
+    pub(crate) suite: usize,
     pub(crate) case: &'p Case,
+    /// The case that a turn belongs to; determines how it was answered.
+    pub(crate) whole: &'p Case,
     pub(crate) trace: &'p Trace,
     /// The conversation before the turn.
     pub(crate) earlier: &'p [Exchange],
-    pub(crate) mode: Mode,
 }
 
 impl Shared {
@@ -29,7 +31,7 @@ impl Shared {
     pub(crate) fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
         let case = self.case(suite, index);
         let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
-        let part = Part { case, trace: &trace, earlier: &[], mode: self.agent(suite).mode(case) };
+        let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
         match self.judge_part(part, document, PendingVerdict::finish) {
             Ok(verdict) => {
                 let marks = response_marks(&case.expect, &self.plan.tokens, &verdict);
@@ -52,12 +54,12 @@ impl Shared {
         finish: impl FnOnce(PendingVerdict<'p>) -> Verdict,
     ) -> Result<Verdict, String> {
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let Part { case, trace, earlier, mode } = part;
+            let Part { suite, case, whole, trace, earlier } = part;
             let evidence = Evidence {
                 case,
                 trace,
                 earlier,
-                mode,
+                mode: self.agent(suite).mode(whole),
                 tokens: &self.plan.tokens,
                 registry: self.plan.registry.as_ref(),
                 tokenizer: self.plan.tokenizer,
