@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use karat_core::assertion::{ConversationVerdict, PendingVerdict, Verdict, response_marks};
-use karat_core::case::{Case, OnTurnFailure};
+use karat_core::case::OnTurnFailure;
 use karat_core::conversation::{Exchange, total_trace};
 use karat_core::port::{AgentError, TrialContext, WaitGuard};
 use karat_core::result::{CaseDetails, TurnDetails};
