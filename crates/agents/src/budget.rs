@@ -22,13 +22,13 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct Account {
     spent: f64,
-    /// For calls in flight.
+    /// The estimated cost of calls in flight.
     reserved: f64,
     /// Whether a call was cancelled whose cost cannot be determined.
     has_unknown_cost: bool,
 }
 
-/// The maximum usage or cost of past calls, from which the next call is estimated.
+/// Estimates the next call from the maximum usage or cost of past calls.
 #[derive(Debug)]
 pub(crate) struct UsageEstimator<T> {
     /// Serialises calls until the first one completes.
@@ -238,7 +238,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_would_exceed_the_limit_is_not_made() {
-        // Each costs 10 * 0.0001 + 9 * 0.001 = 0.01.
+        // Each call costs 10 * 0.0001 + 9 * 0.001 = 0.01.
         let (budget, estimator) = (Budget::new(Some(0.035)), TokenEstimator::default());
         for _ in 0..3 {
             call(&budget, &estimator, (10, 9), 100).await.expect("within the budget");

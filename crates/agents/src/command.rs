@@ -1,4 +1,4 @@
-//! An agent that is a program: JSON on stdin and stdout.
+//! An agent that is a program, which reads JSON from stdin and writes JSON to stdout.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,12 +16,12 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::http_config::{HttpConfig, RequestMap};
-use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
+use crate::process_pool::{PooledProcess, ProcessPool, no_answer_message};
 use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
 use crate::template::{Environment, Ids, Node, Scope, Values};
 
 /// Sends requests to a program on its stdin and reads the replies from its stdout. The program is started for each
-/// message, or kept and sent one request per line.
+/// message, or kept running and sent one request per line.
 #[derive(Debug)]
 pub struct CommandAgent {
     identity: String,
@@ -30,18 +30,18 @@ pub struct CommandAgent {
     requests: Requests,
     /// Values of environment variables in requests.
     secrets: Vec<String>,
-    /// Present if programs are kept.
+    /// Present if programs are kept running.
     pool: Option<ProcessPool>,
-    /// The number of the next request to a kept program.
+    /// The id of the next request to a program that is kept running.
     next_id: AtomicU64,
     observer: Observer,
 }
 
-/// The requests, and the messages of the history.
+/// The templates of requests and of messages in the history.
 #[derive(Debug)]
 struct Requests {
     message: Node,
-    /// In a conversation of several turns.
+    /// The request in a conversation with several turns.
     turn: Node,
     user: Node,
     assistant: Node,
@@ -121,7 +121,7 @@ impl CommandAgent {
     }
 
     /// Starts the program for one request.
-    async fn run(&self, body: &str) -> Result<Answered, AgentError> {
+    async fn run(&self, body: &str) -> Result<ProgramReply, AgentError> {
         let started = Instant::now();
         let limits = Limits { stdout_bytes: self.max_bytes(), time: None };
         let mut record = self.observer.record(Purpose::Message);
@@ -139,20 +139,25 @@ impl CommandAgent {
         let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
         let (elapsed, stderr) = (finished.elapsed, finished.stderr.clone());
         let reply = parse_json(&finished).map_err(|message| AgentError::new(message, elapsed))?;
-        Ok(Answered { reply, elapsed, stderr })
+        Ok(ProgramReply { reply, elapsed, stderr })
     }
 
-    /// Sends a request to a kept program. One that does not answer as it should is replaced.
-    async fn ask(&self, body: &str, kept: &mut PooledProcess<'_>, pool: &ProcessPool) -> Result<Answered, AgentError> {
+    /// Sends a request to a running program. After an invalid answer, the program is killed and replaced.
+    async fn request(
+        &self,
+        body: &str,
+        pooled: &mut PooledProcess<'_>,
+        pool: &ProcessPool,
+    ) -> Result<ProgramReply, AgentError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let request = match body.strip_prefix('{') {
             Some(members) if !self.requests.has_id => Cow::Owned(format!(r#"{{"id":{id},{members}"#)),
             _ => Cow::Borrowed(body),
         };
-        let waiting = kept.take().await;
+        let idle = pooled.take().await;
         let started = Instant::now();
         let fail = |message: String| AgentError::new(message, started.elapsed());
-        let mut process = match waiting {
+        let mut process = match idle {
             Some(process) => process,
             None => pool.start().map_err(fail)?,
         };
@@ -160,10 +165,10 @@ impl CommandAgent {
         if let Some(record) = &mut record {
             record.exchange.body = Some(request.as_bytes().to_vec());
         }
-        let answer = match process.ask(&request, self.max_bytes()).await {
+        let answer = match process.request(&request, self.max_bytes()).await {
             Ok(answer) => answer,
             Err(error) => {
-                let message = ask_error("the program", error, self.max_bytes(), &process).await;
+                let message = no_answer_message("the program", error, self.max_bytes(), &process).await;
                 if let Some(record) = &mut record {
                     record.exchange.error = Some(message.clone());
                 }
@@ -178,19 +183,19 @@ impl CommandAgent {
         }
         drop(record);
         let reply = parse_answer(&answer, &stderr).map_err(fail)?;
-        // Agents may have ids of their own, which are rarely numbers.
-        let other = reply.get("id").and_then(Value::as_u64).filter(|other| *other != id && !self.requests.has_id);
-        if let Some(other) = other {
+        // An agent may use `id` for its own ids, which are rarely numbers.
+        let reply_id = reply.get("id").and_then(Value::as_u64);
+        if let Some(other) = reply_id.filter(|other| *other != id && !self.requests.has_id) {
             let message = format!("the program answered request {other} instead of request {id}");
             return Err(fail(with_stderr(&message, &stderr)));
         }
-        kept.put_back(process);
-        Ok(Answered { reply, elapsed, stderr })
+        pooled.put_back(process);
+        Ok(ProgramReply { reply, elapsed, stderr })
     }
 }
 
-/// A reply that is JSON.
-struct Answered {
+/// The JSON reply of a program.
+struct ProgramReply {
     reply: Value,
     elapsed: Duration,
     stderr: String,
@@ -216,17 +221,17 @@ impl Agent for CommandAgent {
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        let kept = self.pool.as_ref().map(|pool| (PooledProcess::new(pool), pool));
+        let pooled = self.pool.as_ref().map(|pool| (PooledProcess::new(pool), pool));
         let ids = Ids::new(trial, self.config.response.conversation_id.is_some(), 0);
         let message_ids = Ids::of_messages(trial);
-        Box::new(CommandConversation { agent: self, trial, kept, ids, message_ids, turn: 0, history: Vec::new() })
+        Box::new(CommandConversation { agent: self, trial, pooled, ids, message_ids, turn: 0, history: Vec::new() })
     }
 }
 
 struct CommandConversation<'a> {
     agent: &'a CommandAgent,
     trial: TrialContext<'a>,
-    kept: Option<(PooledProcess<'a>, &'a ProcessPool)>,
+    pooled: Option<(PooledProcess<'a>, &'a ProcessPool)>,
     ids: Ids<'a>,
     /// The ids of messages in the history.
     message_ids: Ids<'a>,
@@ -237,17 +242,17 @@ struct CommandConversation<'a> {
 
 impl CommandConversation<'_> {
     /// Renders a message of the history.
-    fn form(&self, form: &Node, text: &str) -> Result<Value, String> {
+    fn render_message(&self, form: &Node, text: &str) -> Result<Value, String> {
         let values = Values { content: Some(text), ..self.values(&self.message_ids, text, None) };
         serde_json::from_str(&form.render(&values)?).map_err(|error| error.to_string())
     }
 
-    fn values<'v>(&'v self, ids: &'v Ids<'v>, message: &'v str, form: Option<&'v Value>) -> Values<'v> {
+    fn values<'v>(&'v self, ids: &'v Ids<'v>, message: &'v str, user_message: Option<&'v Value>) -> Values<'v> {
         Values {
             message,
             turn: self.turn,
             messages: &self.history,
-            user_message: form,
+            user_message,
             reply: None,
             decision: None,
             approval: None,
@@ -258,13 +263,13 @@ impl CommandConversation<'_> {
         }
     }
 
-    /// Takes the id of the conversation from the first reply.
-    fn take_id(&mut self, reply: &Value) -> Result<(), String> {
+    /// Reads the id of the conversation from the first reply.
+    fn read_conversation_id(&mut self, reply: &Value) -> Result<(), String> {
         let Some(id) = self.agent.config.response.conversation_id.as_ref().filter(|_| self.turn == 0) else {
             return Ok(());
         };
         match id.find_non_null(reply) {
-            Some(found) => self.ids.set(text_form(found).into_owned()),
+            Some(id) => self.ids.set(text_form(id).into_owned()),
             None if self.trial.has_turns => {
                 return Err(format!("the reply has no conversation id at '{}'", id.as_str()));
             }
@@ -275,21 +280,21 @@ impl CommandConversation<'_> {
 
     async fn answer(&mut self, message: &str) -> Result<Trace, AgentError> {
         let agent = self.agent;
-        let at_once = |message: String| AgentError::new(message, Duration::ZERO);
-        let user = self.form(&agent.requests.user, message).map_err(at_once)?;
+        let fail = |message: String| AgentError::new(message, Duration::ZERO);
+        let user = self.render_message(&agent.requests.user, message).map_err(fail)?;
         let request = if self.trial.has_turns { &agent.requests.turn } else { &agent.requests.message };
-        let body = request.render(&self.values(&self.ids, message, Some(&user))).map_err(at_once)?;
+        let body = request.render(&self.values(&self.ids, message, Some(&user))).map_err(fail)?;
         let body = match &agent.config.telemetry {
             Some(_) => with_traceparent(&body, &self.trial.trace_context(self.turn)),
             None => body,
         };
-        let Answered { reply, elapsed, stderr } = match &mut self.kept {
-            Some((kept, pool)) => agent.ask(&body, kept, pool).await?,
+        let ProgramReply { reply, elapsed, stderr } = match &mut self.pooled {
+            Some((pooled, pool)) => agent.request(&body, pooled, pool).await?,
             None => agent.run(&body).await?,
         };
-        let trace = self.take_id(&reply).and_then(|()| agent.config.response.parse_trace(&reply));
+        let trace = self.read_conversation_id(&reply).and_then(|()| agent.config.response.parse_trace(&reply));
         let trace = trace.map_err(|message| AgentError::new(with_stderr(&message, &stderr), elapsed))?;
-        let assistant = self.form(&agent.requests.assistant, &trace.response).map_err(at_once)?;
+        let assistant = self.render_message(&agent.requests.assistant, &trace.response).map_err(fail)?;
         self.history.extend([user, assistant]);
         self.turn += 1;
         Ok(Trace { latency_ms: elapsed.as_secs_f64() * 1000.0, ..trace }.with_stderr(stderr))

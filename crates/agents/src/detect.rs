@@ -1,7 +1,7 @@
 //! Finds the preset for a running agent.
 //!
-//! First by requests that products document for this, which have no side effects, and then by the replies to a message
-//! in the form of each product. Nothing is sent to other servers, and no credentials but those in the URL.
+//! Discovery requests, which products document and which have no side effects, are sent first. Then a message is sent in
+//! the format of each product. No other server is contacted, and no credentials are sent except those in the URL.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,33 +10,33 @@ use std::time::Duration;
 use karat_chat::read_reply;
 use karat_core::case::Case;
 use karat_core::port::{Agent as _, AgentErrorCause, IgnoreWaits, TrialContext};
-use karat_http::{Client, ClientError, ClientOptions, Url, client, parse_url, read_body, send};
+use karat_http::{Client, ClientError, ClientOptions, Url, client, parse_url, read_body, redact_url, send};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::exchange::{Exchange, ExchangeObserver};
 use crate::http::HttpAgent;
 use crate::http_config::HttpConfig;
-use crate::preset::url::{is_start_of, take_parameters};
+use crate::preset::url::{is_path_prefix, take_parameters};
 use crate::preset::{Discovery, Preset};
 use crate::reply::parse_reply;
 use crate::selector::Selector;
 use crate::stream::{EventDecoder, Framing};
 
-/// A program on this machine replies at once; one elsewhere within a second.
+/// Discovery replies are small, so even remote servers send them within a second.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Replies to discovery are small, but a list of agents has their instructions.
+/// A list of agents may include their instructions.
 const MAX_DISCOVERY_BYTES: u64 = 4 << 20;
 
-/// Maximum number of folders of the URL in which a product is looked for.
-const MAX_BASES: usize = 4;
+/// Maximum number of parent URLs that are tried as the base URL of a product.
+const MAX_BASE_URLS: usize = 4;
 
 /// Paths that several products use.
 const SHARED_PATHS: [&str; 1] = ["/api/chat"];
 
-/// Kinds without discovery that are tried with a message, and karat's own format, in order.
-const TRIED_KINDS: [Option<&str>; 9] = [
+/// Kinds that are tried with a message, in order; `None` is karat's own format.
+const KINDS_TRIED_BY_MESSAGE: [Option<&str>; 9] = [
     None,
     Some("ai-sdk"),
     Some("ag-ui"),
@@ -50,13 +50,13 @@ const TRIED_KINDS: [Option<&str>; 9] = [
 
 /// An agent that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detected {
+pub struct DetectedAgent {
     /// `None` for the format that karat reads without a preset.
     pub kind: Option<&'static str>,
     /// The value of `agentEndpoint`.
     pub endpoint: String,
     pub evidence: Evidence,
-    /// Other values of parameters, and parameters that are missing.
+    /// Hints about parameters that are missing or have other possible values.
     pub notes: Vec<String>,
 }
 
@@ -71,24 +71,24 @@ pub enum Evidence {
     Reply,
 }
 
-/// A message that was sent to find the kind of an agent.
+/// An unsuccessful attempt to send a message in the format of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
+pub struct DetectionAttempt {
     pub kind: Option<&'static str>,
-    /// Why it is not of this kind.
+    /// Why the agent is not of this kind.
     pub problem: String,
 }
 
-/// Looks for the documented discovery endpoints of all products, and then at the path. The error is an invalid URL.
-pub async fn discover(url: &str) -> Result<Option<Detected>, ClientError> {
-    let given = parse_url(url)?;
-    let client = client(&given, ClientOptions::default())?;
-    let presets: Vec<Preset> = Preset::kinds().filter_map(Preset::named).collect();
-    let bases = bases(&given);
+/// Requests the documented discovery endpoints of all products, then compares the path. Fails if the URL is invalid.
+pub async fn discover(url: &str) -> Result<Option<DetectedAgent>, ClientError> {
+    let agent_url = parse_url(url)?;
+    let client = client(&agent_url, ClientOptions::default())?;
+    let presets: Vec<Preset> = Preset::kinds().filter_map(Preset::by_name).collect();
+    let bases = base_urls(&agent_url);
     let mut urls: Vec<Url> = Vec::new();
     for discovery in presets.iter().flat_map(|preset| &preset.detect) {
         for url in bases.iter().filter_map(|base| base.join(&discovery.url).ok()) {
-            if url.origin() == given.origin() && !urls.contains(&url) {
+            if url.origin() == agent_url.origin() && !urls.contains(&url) {
                 urls.push(url);
             }
         }
@@ -97,16 +97,19 @@ pub async fn discover(url: &str) -> Result<Option<Detected>, ClientError> {
     for preset in &presets {
         for discovery in &preset.detect {
             for base in &bases {
-                let Some(asked) = base.join(&discovery.url).ok() else { continue };
-                let Some(reply) = replies.get(asked.as_str()) else { continue };
-                if let Some(detected) = match_discovery(preset, discovery, base, &given, reply) {
-                    return Ok(Some(Detected { evidence: Evidence::Discovery(shown(&asked)), ..detected }));
+                let Some(discovery_url) = base.join(&discovery.url).ok() else { continue };
+                let Some(reply) = replies.get(discovery_url.as_str()) else { continue };
+                if let Some(detected) = match_discovery(preset, discovery, base, &agent_url, reply) {
+                    return Ok(Some(DetectedAgent {
+                        evidence: Evidence::Discovery(redact_url(discovery_url.as_str())),
+                        ..detected
+                    }));
                 }
             }
         }
     }
-    let by_path = presets.iter().find(|preset| has_path_of(preset, &given));
-    Ok(by_path.map(|preset| Detected {
+    let by_path = presets.iter().find(|preset| matches_path(preset, &agent_url));
+    Ok(by_path.map(|preset| DetectedAgent {
         kind: Some(preset.kind),
         endpoint: format!("{}:{url}", preset.kind),
         evidence: Evidence::Path,
@@ -114,27 +117,31 @@ pub async fn discover(url: &str) -> Result<Option<Detected>, ClientError> {
     }))
 }
 
-/// Sends a message in the form of each product, until a reply can be read. Returns why the others could not.
-pub async fn detect_by_replies(url: &str, message: &str, timeout: Duration) -> (Option<Detected>, Vec<Trial>) {
-    let mut trials = Vec::new();
-    for kind in TRIED_KINDS {
-        let fail = |problem: String| Trial { kind, problem };
+/// Sends a message in the format of each product until a reply can be read. Also returns the unsuccessful attempts.
+pub async fn detect_by_replies(
+    url: &str,
+    message: &str,
+    timeout: Duration,
+) -> (Option<DetectedAgent>, Vec<DetectionAttempt>) {
+    let mut attempts = Vec::new();
+    for kind in KINDS_TRIED_BY_MESSAGE {
+        let fail = |problem: String| DetectionAttempt { kind, problem };
         match try_kind(kind, url, message, timeout).await {
             Ok(endpoint) => {
-                let detected = Detected { kind, endpoint, evidence: Evidence::Reply, notes: Vec::new() };
-                return (Some(detected), trials);
+                let detected = DetectedAgent { kind, endpoint, evidence: Evidence::Reply, notes: Vec::new() };
+                return (Some(detected), attempts);
             }
-            Err(Failure { problem, is_final: true }) => {
-                trials.push(fail(problem));
+            Err(Mismatch { problem, is_final: true }) => {
+                attempts.push(fail(problem));
                 break;
             }
-            Err(Failure { problem, .. }) => trials.push(fail(problem)),
+            Err(Mismatch { problem, .. }) => attempts.push(fail(problem)),
         }
     }
-    (None, trials)
+    (None, attempts)
 }
 
-/// Returns the preset for a reply, if its shape is that of one.
+/// Returns the preset whose replies have this shape.
 pub fn recognise(content_type: Option<&str>, body: &[u8]) -> Option<&'static str> {
     let value = read_body_value(content_type, body)?;
     let reply = read_reply(&value).ok()?;
@@ -147,9 +154,9 @@ pub fn recognise(content_type: Option<&str>, body: &[u8]) -> Option<&'static str
 }
 
 /// Why an agent is not of a kind.
-struct Failure {
+struct Mismatch {
     problem: String,
-    /// No other kind need be tried.
+    /// Whether trying other kinds is pointless.
     is_final: bool,
 }
 
@@ -165,18 +172,18 @@ impl ExchangeObserver for LastExchange {
     fn on_conversation_id(&self, _id: &str) {}
 }
 
-/// Sends a message in the form of a kind, and returns the endpoint if the reply is of that kind.
-async fn try_kind(kind: Option<&'static str>, url: &str, message: &str, timeout: Duration) -> Result<String, Failure> {
-    let fail = |problem: String| Failure { problem, is_final: false };
-    let (text, url, config) = match kind.and_then(Preset::named) {
+/// Sends a message in the format of a kind, and returns the endpoint if the reply is of that kind.
+async fn try_kind(kind: Option<&'static str>, url: &str, message: &str, timeout: Duration) -> Result<String, Mismatch> {
+    let fail = |problem: String| Mismatch { problem, is_final: false };
+    let (agent_endpoint, url, config) = match kind.and_then(Preset::by_name) {
         Some(preset) => {
             let endpoint = preset.endpoint(url, &json!({})).map_err(|error| fail(error.to_string()))?;
             (format!("{}:{url}", preset.kind), endpoint.url, endpoint.config)
         }
         None => (url.to_owned(), url.to_owned(), HttpConfig::default()),
     };
-    let seen = Arc::new(LastExchange::default());
-    let observer: Arc<dyn ExchangeObserver> = Arc::<LastExchange>::clone(&seen);
+    let last_exchange = Arc::new(LastExchange::default());
+    let observer: Arc<dyn ExchangeObserver> = Arc::<LastExchange>::clone(&last_exchange);
     let agent = HttpAgent::new(&url, config, &|_| None).map_err(|error| fail(error.to_string()))?;
     let agent = agent.with_observer(observer);
     let case = json!({"id": "detect", "input": {"message": message}, "expect": {}});
@@ -192,24 +199,24 @@ async fn try_kind(kind: Option<&'static str>, url: &str, message: &str, timeout:
     let mut conversation = agent.start(trial);
     let answered = tokio::time::timeout(timeout, conversation.send(message)).await;
     drop(conversation);
-    let exchange = seen.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    let exchange = last_exchange.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     let reply = exchange.reply.unwrap_or_default();
-    let found = recognise(reply.content_type.as_deref(), &reply.body);
+    let recognised = recognise(reply.content_type.as_deref(), &reply.body);
     match answered {
-        Err(_) => Err(Failure { problem: format!("no reply within {} s", timeout.as_secs()), is_final: true }),
+        Err(_) => Err(Mismatch { problem: format!("no reply within {} s", timeout.as_secs()), is_final: true }),
         Ok(Err(error)) => {
             let is_unreachable = matches!(error.cause, AgentErrorCause::Unreachable { .. });
-            // Without credentials, no kind can be found.
+            // No kind can be recognised without credentials.
             let is_refused = matches!(reply.status, Some(401 | 403));
-            Err(Failure { problem: error.message, is_final: is_unreachable || is_refused })
+            Err(Mismatch { problem: error.message, is_final: is_unreachable || is_refused })
         }
         Ok(Ok(trace)) if trace.response.trim().is_empty() => Err(fail("the reply has no text".to_owned())),
-        Ok(Ok(_)) if found == kind => Ok(text),
-        Ok(Ok(_)) => Err(fail(format!("the reply is that of '{}'", found.unwrap_or("an unknown product")))),
+        Ok(Ok(_)) if recognised == kind => Ok(agent_endpoint),
+        Ok(Ok(_)) => Err(fail(format!("the reply is that of '{}'", recognised.unwrap_or("an unknown product")))),
     }
 }
 
-/// Requests all URLs at once. Returns the JSON replies by URL, whatever their status.
+/// Requests all URLs at once. Returns the JSON replies by URL, regardless of their status.
 async fn fetch_all(client: &Client, urls: Vec<Url>) -> BTreeMap<String, Value> {
     let mut requests = tokio::task::JoinSet::new();
     for url in urls {
@@ -223,8 +230,8 @@ async fn fetch_all(client: &Client, urls: Vec<Url>) -> BTreeMap<String, Value> {
     requests.join_all().await.into_iter().flatten().collect()
 }
 
-/// Returns the folders of the URL, innermost first: any of them may be the base of a product.
-fn bases(url: &Url) -> Vec<Url> {
+/// Returns the URL's folders, innermost first: each may be the base URL of a product.
+fn base_urls(url: &Url) -> Vec<Url> {
     let mut folder = url.clone();
     folder.set_query(None);
     folder.set_fragment(None);
@@ -236,31 +243,37 @@ fn bases(url: &Url) -> Vec<Url> {
         let Some((parent, _)) = path.rsplit_once('/') else { break };
         folder.set_path(parent);
     }
-    // The root always counts.
-    if bases.len() > MAX_BASES {
-        bases.drain(MAX_BASES - 1..bases.len() - 1);
+    // The root is always kept.
+    if bases.len() > MAX_BASE_URLS {
+        bases.drain(MAX_BASE_URLS - 1..bases.len() - 1);
     }
     bases
 }
 
 /// Returns the agent if the reply to a discovery request is that of the product.
-fn match_discovery(preset: &Preset, discovery: &Discovery, base: &Url, given: &Url, reply: &Value) -> Option<Detected> {
+fn match_discovery(
+    preset: &Preset,
+    discovery: &Discovery,
+    base: &Url,
+    agent_url: &Url,
+    reply: &Value,
+) -> Option<DetectedAgent> {
     if discovery.when.holds(reply) != Ok(true) {
         return None;
     }
-    let rest = given.path().strip_prefix(base.path().trim_end_matches('/'))?.trim_end_matches('/');
+    let rest = agent_url.path().strip_prefix(base.path().trim_end_matches('/'))?.trim_end_matches('/');
     let mut url = match (&discovery.endpoint, &preset.path) {
-        (Some(endpoint), _) => announced_url(endpoint, reply, given).unwrap_or_else(|| given.clone()),
-        // Another path of a server that also has this API.
-        (None, Some(path)) if !is_start_of(rest, path) => return None,
-        (None, Some(_)) => given.clone(),
+        (Some(endpoint), _) => announced_url(endpoint, reply, agent_url).unwrap_or_else(|| agent_url.clone()),
+        // The server has this API, but the URL is not part of it.
+        (None, Some(path)) if !is_path_prefix(rest, path) => return None,
+        (None, Some(_)) => agent_url.clone(),
         (None, None) => base.clone(),
     };
-    url.set_query(given.query());
-    let (_, taken) = take_parameters(given.as_str(), &preset.parameters);
+    url.set_query(agent_url.query());
+    let (_, taken) = take_parameters(agent_url.as_str(), &preset.parameters);
     let mut notes = Vec::new();
     for (name, default) in preset.parameters.iter().filter(|(name, _)| !taken.contains_key(*name)) {
-        let values = discovery.parameters.get(name).map(|selector| texts(selector, reply)).unwrap_or_default();
+        let values = discovery.parameters.get(name).map(|selector| select_strings(selector, reply)).unwrap_or_default();
         let Some((first, others)) = values.split_first() else {
             if default.is_null() {
                 notes.push(format!("add ?{name}=NAME to the URL"));
@@ -279,37 +292,32 @@ fn match_discovery(preset: &Preset, discovery: &Discovery, base: &Url, given: &U
     let text = url.as_str();
     let text = if url.query().is_none() { text.trim_end_matches('/').to_owned() } else { text.replacen("/?", "?", 1) };
     let endpoint = format!("{}:{text}", preset.kind);
-    Some(Detected { kind: Some(preset.kind), endpoint, evidence: Evidence::Path, notes })
+    Some(DetectedAgent { kind: Some(preset.kind), endpoint, evidence: Evidence::Path, notes })
 }
 
-/// The characters of names stay readable.
+/// Characters that are common in names are not encoded.
 const QUERY_ENCODED: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
 
-/// Returns the agent's URL that a reply announces, on the server that was asked: another would not be asked either.
-fn announced_url(endpoint: &Selector, reply: &Value, given: &Url) -> Option<Url> {
+/// Returns the agent's URL from a reply, always on the server of `agent_url`: no other server is contacted.
+fn announced_url(endpoint: &Selector, reply: &Value, agent_url: &Url) -> Option<Url> {
     let announced = Url::parse(endpoint.find(reply)?.as_str()?).ok()?;
-    let mut url = given.clone();
+    let mut url = agent_url.clone();
     url.set_path(announced.path());
     Some(url)
 }
 
-fn texts(selector: &Selector, reply: &Value) -> Vec<String> {
+fn select_strings(selector: &Selector, reply: &Value) -> Vec<String> {
     selector.select(reply).into_iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether the URL has the whole path of a product, which no other product uses.
-fn has_path_of(preset: &Preset, url: &Url) -> bool {
+/// Whether the URL ends with the preset's path, and no other product uses this path.
+fn matches_path(preset: &Preset, url: &Url) -> bool {
     let path = preset.path.as_deref().filter(|path| !SHARED_PATHS.contains(path));
     path.is_some_and(|path| url.path().trim_end_matches('/').ends_with(path))
 }
 
-/// Returns a URL without credentials.
-fn shown(url: &Url) -> String {
-    karat_http::redact_url(url.as_str())
-}
-
-/// Reads a body as JSON, or as the list of the events of a stream.
+/// Reads a body as JSON, or as a list of events if it is a stream.
 fn read_body_value(content_type: Option<&str>, body: &[u8]) -> Option<Value> {
     if let Ok(value) = parse_reply(body) {
         return Some(value);
@@ -336,17 +344,17 @@ mod tests {
     #[case("http://host/?a=1#b", &["/"])]
     #[case("http://host/agent/invoke", &["/agent/invoke/", "/agent/", "/"])]
     #[case("http://host/a/b/c/d/e", &["/a/b/c/d/e/", "/a/b/c/d/", "/a/b/c/", "/"])]
-    fn looks_in_all_folders_of_the_url(#[case] given: &str, #[case] expected: &[&str]) {
-        let bases = bases(&url(given));
+    fn returns_all_folders_of_the_url(#[case] agent_url: &str, #[case] expected: &[&str]) {
+        let bases = base_urls(&url(agent_url));
         assert_eq!(bases.iter().map(Url::path).collect::<Vec<_>>(), expected);
         assert!(bases.iter().all(|base| base.query().is_none()));
     }
 
-    /// What a server replies to the first discovery request of a kind.
-    fn detected(kind: &str, given: &str, base: &str, reply: &Value) -> Option<(String, Vec<String>)> {
-        let preset = Preset::named(kind).expect(kind);
-        let found = match_discovery(&preset, &preset.detect[0], &url(base), &url(given), reply);
-        found.map(|detected| (detected.endpoint, detected.notes))
+    /// Returns the endpoint and the notes for a reply to the first discovery request of a kind.
+    fn detect(kind: &str, agent_url: &str, base: &str, reply: &Value) -> Option<(String, Vec<String>)> {
+        let preset = Preset::by_name(kind).expect(kind);
+        let detected = match_discovery(&preset, &preset.detect[0], &url(base), &url(agent_url), reply);
+        detected.map(|detected| (detected.endpoint, detected.notes))
     }
 
     #[rstest]
@@ -362,18 +370,18 @@ mod tests {
     #[case("a2a", "http://host:1", "http://host:1/", json!({"protocolVersion": "0.3", "url": "http://other:2/rpc"}), Some("a2a:http://host:1/rpc"))]
     fn completes_the_endpoint(
         #[case] kind: &str,
-        #[case] given: &str,
+        #[case] agent_url: &str,
         #[case] base: &str,
         #[case] reply: Value,
         #[case] expected: Option<&str>,
     ) {
-        let found = detected(kind, given, base, &reply);
-        assert_eq!(found.as_ref().map(|(endpoint, _)| endpoint.as_str()), expected);
+        let detected = detect(kind, agent_url, base, &reply);
+        assert_eq!(detected.as_ref().map(|(endpoint, _)| endpoint.as_str()), expected);
     }
 
     #[test]
-    fn names_the_other_values_of_a_parameter() {
-        let (endpoint, notes) = detected("adk", "http://host", "http://host/", &json!(["a", "b"])).expect("found");
+    fn lists_other_values_of_a_parameter() {
+        let (endpoint, notes) = detect("adk", "http://host", "http://host/", &json!(["a", "b"])).expect("found");
         assert_eq!(endpoint, "adk:http://host?app=a");
         assert_eq!(notes, ["app is the first of a, b: change it in the URL to test another"]);
     }

@@ -1,4 +1,4 @@
-//! Shows what is sent to an agent and what it replies, to people who connect one.
+//! Observes requests to agents and their replies, for people who set up an agent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use karat_http::header::{CONTENT_TYPE, HeaderMap};
 use karat_http::{RequestBuilder, Response};
 
-/// Is told about the exchanges with an agent.
+/// Receives the exchanges with an agent.
 pub trait ExchangeObserver: Send + Sync {
     /// Called after each exchange, also if it failed or the caller stopped waiting.
     fn on_exchange(&self, exchange: Exchange);
 
-    /// Called when the agent tells the id of the conversation.
+    /// Called when the agent returns the id of the conversation.
     fn on_conversation_id(&self, id: &str);
 }
 
@@ -22,10 +22,10 @@ pub struct Exchange {
     pub purpose: Purpose,
     /// Method and URL, if the agent is a server. The URL has no user or password.
     pub endpoint: Option<(String, String)>,
-    /// As they were sent, with secrets.
+    /// As they were sent, including secrets.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// `None` if there was none.
+    /// `None` if no reply was received.
     pub reply: Option<ExchangeReply>,
     /// Why the reply could not be received.
     pub error: Option<String>,
@@ -95,7 +95,7 @@ impl Observer {
     }
 }
 
-/// An exchange in progress. It is reported when this is dropped, because a caller may stop waiting at any time.
+/// An exchange in progress. It is reported on drop, because a caller may stop waiting at any time.
 pub(crate) struct ExchangeRecord<'o> {
     observer: &'o dyn ExchangeObserver,
     pub(crate) exchange: Exchange,
@@ -131,7 +131,7 @@ impl ExchangeRecord<'_> {
         self.exchange.reply.get_or_insert_default().body.extend_from_slice(chunk);
     }
 
-    /// Records what a program wrote.
+    /// Records the output of a program.
     pub(crate) fn set_output(&mut self, stdout: &[u8], stderr: &str) {
         let reply = ExchangeReply { body: stdout.to_vec(), stderr: stderr.to_owned(), ..ExchangeReply::default() };
         self.exchange.reply = Some(reply);

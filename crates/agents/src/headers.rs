@@ -9,15 +9,15 @@ pub struct MissingVariable {
 
 /// A header value with its variables expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedValue {
     pub text: String,
     /// The values of the variables, to be redacted.
     pub secrets: Vec<String>,
 }
 
 /// Expands `${NAME}`; any other `$` is literal.
-pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Expanded, MissingVariable> {
-    let mut expanded = Expanded { text: String::with_capacity(text.len()), secrets: Vec::new() };
+pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<ExpandedValue, MissingVariable> {
+    let mut expanded = ExpandedValue { text: String::with_capacity(text.len()), secrets: Vec::new() };
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         let inner = &rest[start + 2..];

@@ -1,4 +1,4 @@
-//! What was said in a conversation so far, for agents that are told.
+//! The messages of a conversation so far, for agents that receive them with each request.
 
 use karat_core::port::TrialContext;
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ impl<'a> History<'a> {
         self.trial.trace_context(self.turn).traceparent()
     }
 
-    /// Returns the members that tell an agent about the conversation before the next message.
+    /// Returns the request members that describe the conversation before the next message.
     pub(crate) fn members(&self) -> Map<String, Value> {
         let members = [
             ("conversationId", Value::from(self.trial.conversation_id())),

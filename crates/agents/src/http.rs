@@ -32,10 +32,10 @@ const TRACEPARENT: &str = "traceparent";
 pub struct HttpAgent {
     pub(crate) identity: String,
     client: Client,
-    /// Those that the client adds to every request.
+    /// Headers that the client adds to every request.
     headers: HeaderMap,
     content_type: HeaderValue,
-    /// The configured cookies; those of a conversation are added.
+    /// The configured cookies, sent in addition to those of the conversation.
     cookie: Option<HeaderValue>,
     endpoint: Endpoint,
     pub(crate) config: HttpConfig,
@@ -53,15 +53,15 @@ pub(crate) struct Requests {
     /// The request for a message of a conversation with several turns.
     pub(crate) turn: RequestTemplate,
     pub(crate) poll: Option<Poll>,
-    /// With the decision.
+    /// The request after an approval, with the value of the decision.
     pub(crate) resume: Option<(RequestTemplate, Value)>,
     /// The forms of the user's and the agent's messages, if a request has them.
     forms: Option<(Node, Node)>,
-    /// Whether a request has them even if the conversation has a single turn.
+    /// Whether a request has them even in a conversation with a single turn.
     single_turn_has_history: bool,
 }
 
-/// The request, when its reply is the answer, and the delay before it.
+/// The request, the condition that ends polling, and the delay before each request.
 pub(crate) type Poll = (RequestTemplate, Rule, Duration);
 
 /// Why an agent cannot be created.
@@ -114,7 +114,7 @@ impl HttpAgent {
         let cookie = headers.get(COOKIE).cloned();
         let client = client(&endpoint.base, ClientOptions { headers: headers.clone(), ..ClientOptions::default() })?;
         let requests = Requests::new(&config, &templates, &endpoint, &mut environment)?;
-        // As it was written, if a part is only known later.
+        // A URL with placeholders or variables is shown as configured.
         let identity =
             if url.contains("{{") || url.contains("${") { url.to_owned() } else { endpoint.base.to_string() };
         let secrets = environment.secrets;

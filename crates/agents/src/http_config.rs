@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Not;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_bool, read_object_map, read_positive_count, read_string, read_string_map,
-    read_word,
+    ObjectReader, Path, Problems, read_bool, read_enum, read_object_map, read_positive_count, read_string,
+    read_string_map,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,18 +31,18 @@ pub struct HttpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionConfig>,
     pub request: RequestMap,
-    /// Asks for the answer again and again, if the reply to a message is not the answer yet.
+    /// Polls for the answer if the reply to a message is not the answer yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollConfig>,
     pub response: ResponseMap,
-    /// What to answer if the agent asks a person for approval. By default, its question is the response, and
-    /// `stopReason` is `approval`.
+    /// How to respond when the agent asks for approval. By default, its question is the response, and `stopReason` is
+    /// `approval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approvals: Option<Decision>,
-    /// The request after a decision.
+    /// The request that sends the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeConfig>,
-    /// Reads tool calls from the agent's spans, for agents whose replies do not have them.
+    /// Reads tool calls from the agent's spans, for agents whose replies do not report them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetryConfig>,
     /// Maximum size of a reply; a larger one is an error.
@@ -51,7 +51,7 @@ pub struct HttpConfig {
     /// For `command:`: keep the program running and send it a request per line.
     #[serde(skip_serializing_if = "Not::not")]
     pub keep_alive: bool,
-    /// For `python:` and `node:`: the interpreter, if not that of the project's environment; it may have arguments.
+    /// For `python:` and `node:`: the interpreter, with optional arguments. Default: that of the project's environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
 }
@@ -78,7 +78,7 @@ pub struct SessionConfig {
     pub id: Option<Selector>,
 }
 
-/// The request for the answer, until it is there.
+/// Requests that poll for the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PollConfig {
@@ -100,14 +100,14 @@ pub enum Decision {
     Deny,
 }
 
-/// The request after a decision. `{{decision}}` is the value of `approve` or `deny`, `{{approval:SELECTOR}}` a part of
+/// The request that sends a decision. `{{decision}}` is the value of `approve` or `deny`, `{{approval:SELECTOR}}` a part of
 /// the request for approval (`id`, `question`, `callId`, `call`, `request`), and `{{reply:SELECTOR}}` a part of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumeConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// As in other requests.
+    /// Relative to the endpoint's URL, on the same server. Default: the endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -120,7 +120,7 @@ pub struct ResumeConfig {
     pub deny: Value,
 }
 
-/// A request beside the one for the message. It gets the agent's headers too.
+/// A request other than the one for the message. The agent's headers are sent with it too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtraRequest {
@@ -150,7 +150,7 @@ impl Method {
     }
 
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
-        read_word(value, path, problems, &Self::NAMES, Self::from_name)
+        read_enum(value, path, problems, &Self::NAMES, Self::from_name)
     }
 
     pub(crate) fn has_body(self) -> bool {
@@ -201,7 +201,7 @@ impl HttpConfig {
             poll: object.nullable("poll", path, problems, PollConfig::read),
             response: object.nullable("response", path, problems, ResponseMap::read).unwrap_or_default(),
             approvals: object.nullable("approvals", path, problems, |value, path, problems| {
-                read_word(value, path, problems, &Decision::NAMES, Decision::from_name)
+                read_enum(value, path, problems, &Decision::NAMES, Decision::from_name)
             }),
             resume: object.nullable("resume", path, problems, ResumeConfig::read),
             telemetry: object.nullable("telemetry", path, problems, TelemetryConfig::read),

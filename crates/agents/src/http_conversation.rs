@@ -21,7 +21,7 @@ use crate::request_template::RequestTemplate;
 use crate::retry::{AttemptError, retry};
 use crate::template::{Ids, Node, Values};
 
-/// Maximum number of decisions on one message.
+/// Maximum number of approval decisions per message.
 const MAX_DECISIONS: usize = 20;
 
 pub(crate) struct HttpConversation<'a> {
@@ -36,7 +36,7 @@ pub(crate) struct HttpConversation<'a> {
     message_ids: Ids<'a>,
     /// The messages before this turn, if a request has them.
     history: Vec<Value>,
-    /// The last reply of the turn before.
+    /// The last reply of the previous turn.
     reply: Option<Value>,
 }
 
@@ -78,8 +78,8 @@ impl<'a> HttpConversation<'a> {
 
     /// Starts a session before the first message.
     async fn start_session(&self, attempt: usize) -> Result<Session<'a>, AttemptError> {
-        let is_given = self.agent.config.response.conversation_id.is_some();
-        let mut session = Session { ids: Ids::new(self.trial, is_given, attempt), cookies: OnceLock::new() };
+        let is_assigned = self.agent.config.response.conversation_id.is_some();
+        let mut session = Session { ids: Ids::new(self.trial, is_assigned, attempt), cookies: OnceLock::new() };
         let Some((request, id)) = &self.agent.requests.session else { return Ok(session) };
         let in_session = |message: &str| format!("cannot start a session: {message}");
         let values = self.values(&session.ids, Message { text: "", form: None });
@@ -91,12 +91,12 @@ impl<'a> HttpConversation<'a> {
             return reply.check_status().map(|()| session).map_err(|message| fail(&message));
         };
         let content = reply.into_content(None, false).map_err(|message| fail(&message))?;
-        let Some(found) = id.find_non_null(&content.value) else {
+        let Some(session_id) = id.find_non_null(&content.value) else {
             let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
             return Err(fail(&format!("the reply has no id at '{}'{error}", id.as_str())));
         };
-        self.agent.observer.on_conversation_id(&text_form(found));
-        session.ids.set(text_form(found).into_owned());
+        self.agent.observer.on_conversation_id(&text_form(session_id));
+        session.ids.set(text_form(session_id).into_owned());
         Ok(session)
     }
 
@@ -136,8 +136,8 @@ impl<'a> HttpConversation<'a> {
         retry(*policy, throttle, self.trial.wait_observer, || Box::pin(attempt())).await
     }
 
-    /// Sends a further request of the turn.
-    async fn continue_with(
+    /// Sends a follow-up request of the turn.
+    async fn send_follow_up(
         &self,
         purpose: Purpose,
         request: &RequestTemplate,
@@ -165,20 +165,20 @@ impl<'a> HttpConversation<'a> {
             }
             tokio::time::sleep(*interval).await;
             let values = Values { reply: Some(&first), ..self.values(&session.ids, message) };
-            content = self.continue_with(Purpose::Poll, request, &values, session).await?;
+            content = self.send_follow_up(Purpose::Poll, request, &values, session).await?;
         }
         Ok(content)
     }
 
-    /// Takes the id of the conversation from the first reply.
-    fn take_id(&self, content: &Content, session: &mut Session<'a>) -> Result<(), String> {
+    /// Reads the id of the conversation from the first reply.
+    fn read_conversation_id(&self, content: &Content, session: &mut Session<'a>) -> Result<(), String> {
         let Some(id) = self.agent.config.response.conversation_id.as_ref().filter(|_| self.turn == 0) else {
             return Ok(());
         };
         match id.find_non_null(&content.value) {
-            Some(found) => {
-                self.agent.observer.on_conversation_id(&text_form(found));
-                session.ids.set(text_form(found).into_owned());
+            Some(id) => {
+                self.agent.observer.on_conversation_id(&text_form(id));
+                session.ids.set(text_form(id).into_owned());
             }
             None if self.trial.has_turns => {
                 let error = find_error(&content.value).map_or_else(String::new, |error| format!(": {error}"));
@@ -195,7 +195,7 @@ impl<'a> HttpConversation<'a> {
         }
         let forms = self.agent.requests.forms(self.trial.has_turns);
         let form = match forms {
-            Some((user, _)) => Some(self.form(user, text)?),
+            Some((user, _)) => Some(self.render_message(user, text)?),
             None => None,
         };
         let message = Message { text, form: form.as_ref() };
@@ -204,23 +204,23 @@ impl<'a> HttpConversation<'a> {
             return Err(AgentError::new("the conversation has no session", reply.elapsed));
         };
         let elapsed = reply.elapsed;
-        let finished = self.finish(reply, message, &mut session).await;
+        let result = self.finish_turn(reply, message, &mut session).await;
         self.session = Some(session);
-        let (trace, value) = finished.map_err(|error| AttemptError { elapsed: elapsed + error.elapsed, ..error })?;
+        let (trace, value) = result.map_err(|error| AttemptError { elapsed: elapsed + error.elapsed, ..error })?;
         let trace = Trace { latency_ms: trace.latency_ms + elapsed.as_secs_f64() * 1000.0, ..trace };
         if let Some((_, assistant)) = forms {
-            let answered = self.form(assistant, &trace.response)?;
+            let response = self.render_message(assistant, &trace.response)?;
             self.history.extend(form);
-            self.history.push(answered);
+            self.history.push(response);
         }
         self.reply = Some(value);
         self.turn += 1;
         Ok(trace)
     }
 
-    /// Reads the reply to a message: polls and decides on approvals, as configured. The latency is that of further
-    /// requests.
-    async fn finish(
+    /// Reads the reply to a message: polls and decides on approvals, as configured. The trace's latency is that of
+    /// follow-up requests.
+    async fn finish_turn(
         &self,
         reply: HttpReply,
         message: Message<'_>,
@@ -232,31 +232,31 @@ impl<'a> HttpConversation<'a> {
         let start = Instant::now();
         let fail = |message: String| AttemptError { elapsed: start.elapsed(), ..AttemptError::permanent(message) };
         let mut content = reply.into_content(response.format, response.conversation.is_some()).map_err(fail)?;
-        self.take_id(&content, session).map_err(fail)?;
+        self.read_conversation_id(&content, session).map_err(fail)?;
         let session = &*session;
-        let in_time = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
-        let mut before: Option<Answer> = None;
+        let with_elapsed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
+        let mut previous: Option<Answer> = None;
         let mut first_token = None;
-        // The time of further requests, and when the last of them was sent.
-        let (mut later, mut sent_at) = (Duration::ZERO, Duration::ZERO);
+        // The total time of follow-up requests, and when the last of them was sent.
+        let (mut follow_up_time, mut sent_at) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..MAX_DECISIONS {
             if let Some(poll) = &agent.requests.poll {
                 let start = Instant::now();
-                content = self.poll(poll, content, message, session).await.map_err(in_time)?;
-                later += start.elapsed();
+                content = self.poll(poll, content, message, session).await.map_err(with_elapsed)?;
+                follow_up_time += start.elapsed();
             }
-            let answer = response.read_answer(&content.value, content.is_stream, before.take()).map_err(fail)?;
+            let answer = response.read_answer(&content.value, content.is_stream, previous.take()).map_err(fail)?;
             let arrival = answer.first_text_event.and_then(|event| content.arrivals.get(event));
             first_token = first_token.or(arrival.map(|arrival| sent_at + *arrival));
             let Some((request, decision)) = agent.requests.resume.as_ref().filter(|_| answer.approval.is_some()) else {
                 let trace = Trace {
-                    latency_ms: later.as_secs_f64() * 1000.0,
+                    latency_ms: follow_up_time.as_secs_f64() * 1000.0,
                     first_token_ms: first_token.map(|time| time.as_secs_f64() * 1000.0),
                     ..answer.into_trace()
                 };
                 return Ok((trace, content.value));
             };
-            sent_at = first_elapsed + later;
+            sent_at = first_elapsed + follow_up_time;
             let start = Instant::now();
             let values = Values {
                 reply: Some(&content.value),
@@ -264,15 +264,15 @@ impl<'a> HttpConversation<'a> {
                 decision: Some(decision),
                 ..self.values(&session.ids, message)
             };
-            content = self.continue_with(Purpose::Decision, request, &values, session).await.map_err(in_time)?;
-            later += start.elapsed();
-            before = Some(answer);
+            content = self.send_follow_up(Purpose::Decision, request, &values, session).await.map_err(with_elapsed)?;
+            follow_up_time += start.elapsed();
+            previous = Some(answer);
         }
         Err(fail(format!("the agent asked for approval more than {MAX_DECISIONS} times")))
     }
 
-    /// Returns a message in the form of the history.
-    fn form(&self, form: &Node, text: &str) -> Result<Value, AgentError> {
+    /// Renders a message of the history.
+    fn render_message(&self, form: &Node, text: &str) -> Result<Value, AgentError> {
         let values = Values { content: Some(text), ..self.values(&self.message_ids, Message { text, form: None }) };
         let rendered = form.render(&values);
         let parsed = rendered.and_then(|json| serde_json::from_str(&json).map_err(|error| error.to_string()));

@@ -15,7 +15,7 @@ use crate::response_map::Format;
 use crate::retry::AttemptError;
 use crate::stream::{EventDecoder, Framing};
 
-/// A reply as it was received.
+/// A reply whose body is not parsed yet.
 #[derive(Debug)]
 pub(crate) struct HttpReply {
     status: StatusCode,
@@ -74,20 +74,21 @@ impl HttpReply {
         if self.status.is_success() {
             return Ok(());
         }
-        let mut text = format!("the agent returned HTTP {}", self.status);
+        let mut message = format!("the agent returned HTTP {}", self.status);
         if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
             // Redirects are not followed, so that headers are not sent to other hosts.
-            let _ = write!(text, " (redirect to {location}): set that URL as the endpoint");
+            let _ = write!(message, " (redirect to {location}): set that URL as the endpoint");
         } else if let Body::Bytes(body) = &self.body
             && !body.is_empty()
         {
-            let _ = write!(text, ": {}", String::from_utf8_lossy(body).trim());
+            let _ = write!(message, ": {}", String::from_utf8_lossy(body).trim());
         }
-        Err(text)
+        Err(message)
     }
 
-    /// `may_be_lines`: a body that is not one JSON value may consist of JSON lines, whatever its content type says.
-    pub(crate) fn into_content(self, format: Option<Format>, may_be_lines: bool) -> Result<Content, String> {
+    /// Parses the body. With `allow_json_lines`, a body that is not a single JSON value may consist of JSON lines,
+    /// regardless of its content type.
+    pub(crate) fn into_content(self, format: Option<Format>, allow_json_lines: bool) -> Result<Content, String> {
         self.check_status()?;
         let body = match self.body {
             Body::Bytes(body) => body,
@@ -102,7 +103,7 @@ impl HttpReply {
             Ok(value) => value,
             Err(error) => {
                 let mut decoder = EventDecoder::new(Framing::JsonLines);
-                let lines = Some(&body).filter(|_| may_be_lines && format.is_none());
+                let lines = Some(&body).filter(|_| allow_json_lines && format.is_none());
                 let events = lines.and_then(|body| decoder.push(body).and_then(|()| decoder.finish()).ok());
                 let Some(events) = events.filter(|events| events.len() > 1) else {
                     let body = String::from_utf8_lossy(&body);
@@ -162,7 +163,7 @@ async fn receive_events(
     };
     if let Err(error) = received {
         let error = AttemptError::from(error);
-        // Some servers end a stream this way after an error.
+        // Some servers send an error event and then break the connection.
         let reported = events.map(Value::Array).ok().as_ref().and_then(find_error_event);
         return Err(match reported {
             Some(reported) => AttemptError { message: format!("the agent replied with an error: {reported}"), ..error },

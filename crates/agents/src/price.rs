@@ -76,8 +76,8 @@ impl Price {
 fn read_amount(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let amount = value.as_f64().filter(|amount| *amount >= 0.0);
     if amount.is_none() {
-        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        problems.at(path, format!("expected a non-negative amount in US dollars, found {found}"));
+        let actual = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        problems.at(path, format!("expected a non-negative amount in US dollars, found {actual}"));
     }
     amount
 }

@@ -1,13 +1,13 @@
-//! Processes that are kept between cases.
+//! Processes that are reused for several cases.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use karat_process::{AskError, Command, LineProcess};
+use karat_process::{Command, LineProcess, LineProcessError};
 
-use crate::program::{exit_text, with_stderr};
+use crate::program::{describe_exit, with_stderr};
 
-/// Processes of one program that wait for the next conversation. There are as many as there were conversations at once.
+/// Idle processes of one program. The pool grows to the maximum number of concurrent conversations.
 #[derive(Debug)]
 pub(crate) struct ProcessPool {
     command: Command,
@@ -23,11 +23,11 @@ impl ProcessPool {
         &self.command
     }
 
-    /// Returns an idle process that waits for a request, if there is one.
+    /// Removes an idle process that can be reused from the pool.
     pub(crate) async fn take_idle(&self) -> Option<LineProcess> {
         loop {
             let mut process = self.idle().pop()?;
-            if !process.is_out_of_step().await {
+            if !process.is_unusable().await {
                 return Some(process);
             }
         }
@@ -43,7 +43,7 @@ impl ProcessPool {
     }
 }
 
-/// The process of a conversation, which returns to the pool at its end.
+/// The process of a conversation. It is returned to the pool on drop.
 #[derive(Debug)]
 pub(crate) struct PooledProcess<'p> {
     pool: &'p ProcessPool,
@@ -55,7 +55,7 @@ impl<'p> PooledProcess<'p> {
         Self { pool, process: None }
     }
 
-    /// Removes the process of the conversation, or an idle one. It is killed unless it is put back.
+    /// Takes the process of the conversation, or an idle one. It is killed unless it is put back.
     pub(crate) async fn take(&mut self) -> Option<LineProcess> {
         match self.process.take() {
             Some(process) => Some(process),
@@ -63,7 +63,7 @@ impl<'p> PooledProcess<'p> {
         }
     }
 
-    /// Keeps a process that waits for a request.
+    /// Puts a process back that is ready for the next request.
     pub(crate) fn put_back(&mut self, process: LineProcess) {
         self.process = Some(process);
     }
@@ -80,12 +80,19 @@ pub(crate) fn start_error(command: &Command, error: &io::Error) -> String {
 }
 
 /// Describes why a process did not answer with at most `limit` bytes, and quotes its stderr.
-pub(crate) async fn ask_error(name: &str, error: AskError, limit: usize, process: &LineProcess) -> String {
+pub(crate) async fn no_answer_message(
+    name: &str,
+    error: LineProcessError,
+    limit: usize,
+    process: &LineProcess,
+) -> String {
     let message = match error {
-        AskError::Exited(exit) => format!("{name} ended with {} before it answered", exit_text(exit.status)),
-        AskError::Closed => format!("{name} closed its stdout before it answered"),
-        AskError::TooLarge { .. } => format!("the answer is larger than {limit} bytes ('maxResponseBytes')"),
-        AskError::Read(error) => format!("cannot read the answer of {name}: {error}"),
+        LineProcessError::Exited(exit) => {
+            format!("{name} ended with {} before it answered", describe_exit(exit.status))
+        }
+        LineProcessError::Closed => format!("{name} closed its stdout before it answered"),
+        LineProcessError::TooLarge { .. } => format!("the answer is larger than {limit} bytes ('maxResponseBytes')"),
+        LineProcessError::Read(error) => format!("cannot read the answer of {name}: {error}"),
     };
     with_stderr(&message, &process.take_stderr().await)
 }

@@ -1,10 +1,10 @@
-//! Programs with JSON on stdin and stdout.
+//! Programs that read and write JSON.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use karat_process::{Capture, Command, Failure, Finished, Keep, Limits, RunError};
+use karat_process::{Capture, Command, CommandOutput, Failure, Keep, Limits, RunError};
 use serde_json::Value;
 
 use crate::reply::parse_reply;
@@ -12,7 +12,7 @@ use crate::reply::parse_reply;
 /// Only the end of stderr is captured.
 pub(crate) const STDERR: Capture = Capture { keep: Keep::Last, max_bytes: 64 * 1024 };
 
-/// The number of characters of stderr that an error quotes, in whole lines.
+/// Maximum number of characters of stderr that an error quotes, in whole lines.
 const MAX_QUOTED_CHARS: usize = 300;
 
 /// An invalid command line.
@@ -50,7 +50,7 @@ impl Program {
     }
 
     /// Runs the program to completion; errors quote stderr. Dropping the future kills the program and its children.
-    pub(crate) async fn run(&self, request: &str, limits: Limits) -> Result<Finished, String> {
+    pub(crate) async fn run(&self, request: &str, limits: Limits) -> Result<CommandOutput, String> {
         self.0.run(request.as_bytes(), limits).await.map_err(|RunError { failure, stderr }| {
             let message = match failure {
                 Failure::Start(error) => format!("cannot start {}: {error}", self.0.program.display()),
@@ -59,7 +59,7 @@ impl Program {
                 }
                 Failure::Read(error) => format!("cannot read the program's answer: {error}"),
                 Failure::TimedOut { limit } => format!("the program did not answer within {} s", limit.as_secs()),
-                Failure::Lost => "cannot wait for the program".to_owned(),
+                Failure::Wait => "cannot wait for the program".to_owned(),
             };
             with_stderr(&message, &stderr)
         })
@@ -67,10 +67,10 @@ impl Program {
 }
 
 /// Parses a program's stdout.
-pub(crate) fn parse_json(finished: &Finished) -> Result<Value, String> {
+pub(crate) fn parse_json(finished: &CommandOutput) -> Result<Value, String> {
     let fail = |message: &str| with_stderr(message, &finished.stderr);
     if !finished.status.success() {
-        return Err(fail(&format!("the program ended with {}", exit_text(finished.status))));
+        return Err(fail(&format!("the program ended with {}", describe_exit(finished.status))));
     }
     if finished.stdout.trim_ascii().is_empty() {
         return Err(fail("the program wrote nothing to stdout"));
@@ -89,7 +89,7 @@ pub(crate) fn parse_answer(answer: &[u8], stderr: &str) -> Result<Value, String>
 }
 
 /// Returns `exit status 3` or `signal 9 (SIGKILL)`.
-pub(crate) fn exit_text(status: ExitStatus) -> String {
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
     status.to_string().replacen(": ", " ", 1)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::reply_error::{find_error, find_error_event};
 pub(crate) use crate::response_map::{ResponseMap, ToolCallMap};
-use crate::selector::{Found, Selector};
+use crate::selector::{SelectedText, Selector};
 
 /// Keys that agents use for their tool calls.
 const CALL_KEYS: [&str; 6] = ["tool_calls", "toolcalls", "tools", "steps", "intermediate_steps", "intermediateSteps"];
@@ -30,10 +30,10 @@ pub(crate) struct Answer {
 
 /// The tool calls in a reply.
 enum Calls {
-    Listed(Vec<ToolCall>),
-    /// No list, which means that there were none.
+    Reported(Vec<ToolCall>),
+    /// The reply has no list, so there were no calls.
     None,
-    /// The reply does not tell.
+    /// It is unknown whether there were calls.
     Unreported,
 }
 
@@ -41,7 +41,7 @@ impl Calls {
     /// Returns whether the calls are unreported, and the calls.
     fn split(self) -> (bool, Vec<ToolCall>) {
         match self {
-            Self::Listed(calls) => (false, calls),
+            Self::Reported(calls) => (false, calls),
             Self::None => (false, Vec::new()),
             Self::Unreported => (true, Vec::new()),
         }
@@ -53,7 +53,7 @@ impl Answer {
     pub(crate) fn into_trace(self) -> Trace {
         let Some(approval) = self.approval else { return self.trace };
         let question = approval.get("question").and_then(Value::as_str).unwrap_or_default();
-        // Text before the question stays.
+        // Keep the text before the question.
         let response = match self.trace.response.trim() {
             "" => question.to_owned(),
             text if text.contains(question) => self.trace.response,
@@ -69,8 +69,13 @@ impl ResponseMap {
         Ok(self.read_answer(reply, false, None)?.into_trace())
     }
 
-    /// Reads a reply; a stream is the list of its events. `before` is the part of the answer before an approval.
-    pub(crate) fn read_answer(&self, reply: &Value, is_stream: bool, before: Option<Answer>) -> Result<Answer, String> {
+    /// Reads a reply; a stream is the list of its events. `previous` is the part of the answer before an approval.
+    pub(crate) fn read_answer(
+        &self,
+        reply: &Value,
+        is_stream: bool,
+        previous: Option<Answer>,
+    ) -> Result<Answer, String> {
         if let Some(error) = self.error.as_ref().and_then(|error| error.find_non_null(reply)) {
             return Err(format!("the agent replied with an error: {}", text_form(error)));
         }
@@ -82,8 +87,8 @@ impl ResponseMap {
             _ => None,
         };
         let answer = match &self.conversation {
-            Some(conversation) => self.read_conversation(conversation, reply, is_stream, before)?,
-            None => self.read_parts(reply, is_stream, approval.is_some(), before)?,
+            Some(conversation) => self.read_conversation(conversation, reply, is_stream, previous)?,
+            None => self.read_parts(reply, is_stream, approval.is_some(), previous)?,
         };
         Ok(Answer { approval: approval.or(answer.approval), ..answer })
     }
@@ -94,14 +99,14 @@ impl ResponseMap {
         reply: &Value,
         is_stream: bool,
         is_paused: bool,
-        before: Option<Answer>,
+        previous: Option<Answer>,
     ) -> Result<Answer, String> {
         if let Some(error) = find_error_event(reply).filter(|_| is_stream) {
             return Err(format!("the agent replied with an error: {error}"));
         }
         let mut warnings = Vec::new();
         let calls = self.read_calls(reply, &mut warnings);
-        let has_calls = matches!(&calls, Ok(Calls::Listed(_)));
+        let has_calls = matches!(&calls, Ok(Calls::Reported(_)));
         let response = match self.read_text(reply, is_stream, has_calls) {
             Err(_) if is_paused => String::new(),
             response => response?,
@@ -118,7 +123,7 @@ impl ResponseMap {
             warnings,
             ..Trace::default()
         };
-        if let Some(Answer { trace: earlier, .. }) = before {
+        if let Some(Answer { trace: earlier, .. }) = previous {
             trace.tool_calls.splice(0..0, earlier.tool_calls);
             trace.warnings.splice(0..0, earlier.warnings);
             trace.usage = total_usage([earlier.usage.as_ref(), trace.usage.as_ref()].into_iter());
@@ -129,27 +134,27 @@ impl ResponseMap {
 
     fn read_text(&self, reply: &Value, is_stream: bool, has_calls: bool) -> Result<String, String> {
         let selector = &self.response.selector;
-        let at = selector.as_str();
+        let pointer = selector.as_str();
         match selector.text(reply, if is_stream { "" } else { "\n" }) {
-            Found::Text(text) => Ok(text.into_owned()),
+            SelectedText::Text(text) => Ok(text.into_owned()),
             // An agent that only calls tools may have no text.
-            Found::Empty if has_calls => Ok(String::new()),
-            Found::Empty => {
+            SelectedText::Empty if has_calls => Ok(String::new()),
+            SelectedText::Empty => {
                 let kind = selector.find(reply).map_or("null", type_name);
-                Err(error_in(reply).unwrap_or_else(|| format!("the reply's text at '{at}' is {kind}")))
+                Err(reported_error(reply).unwrap_or_else(|| format!("the reply's text at '{pointer}' is {kind}")))
             }
-            Found::NotText(kind) => {
-                Err(error_in(reply).unwrap_or_else(|| format!("the reply's text at '{at}' is {kind}")))
+            SelectedText::NotText(kind) => {
+                Err(reported_error(reply).unwrap_or_else(|| format!("the reply's text at '{pointer}' is {kind}")))
             }
-            Found::Nothing => Err(error_in(reply).unwrap_or_else(|| {
-                let hint = near_key(reply, &TEXT_KEYS).map_or_else(String::new, |key| {
-                    let shown = match reply[key].as_str().filter(|_| key == "message") {
+            SelectedText::Missing => Err(reported_error(reply).unwrap_or_else(|| {
+                let hint = first_present_key(reply, &TEXT_KEYS).map_or_else(String::new, |key| {
+                    let quoted = match reply[key].as_str().filter(|_| key == "message") {
                         Some(message) => format!(" ({})", shorten(message, 200)),
                         None => String::new(),
                     };
-                    format!(": it has '{key}'{shown}, which 'agent.response.response' can point to")
+                    format!(": it has '{key}'{quoted}, which 'agent.response.response' can point to")
                 });
-                format!("the reply has no text at '{at}'{hint}")
+                format!("the reply has no text at '{pointer}'{hint}")
             })),
         }
     }
@@ -163,7 +168,7 @@ impl ResponseMap {
             if self.tool_calls.is_configured {
                 return Ok(Calls::Unreported);
             }
-            let Some(key) = near_key(reply, &CALL_KEYS) else {
+            let Some(key) = first_present_key(reply, &CALL_KEYS) else {
                 return Ok(Calls::None);
             };
             warnings.push(format!(
@@ -174,7 +179,7 @@ impl ResponseMap {
         let read = |(index, call): (usize, &Value)| {
             self.tool_call.read_call(call).map_err(|problem| format!("tool call {index} of the reply {problem}"))
         };
-        calls.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Calls::Listed)
+        calls.into_iter().enumerate().map(read).collect::<Result<_, _>>().map(Calls::Reported)
     }
 
     fn read_stop_reason(&self, reply: &Value) -> Option<String> {
@@ -182,30 +187,30 @@ impl ResponseMap {
         Some(text_form(reason).into_owned())
     }
 
-    /// Reads the conversation, and the parts that are selected too.
+    /// Reads the conversation. Parts with a selector of their own are read from there instead.
     fn read_conversation(
         &self,
         conversation: &Selector,
         reply: &Value,
         is_stream: bool,
-        before: Option<Answer>,
+        previous: Option<Answer>,
     ) -> Result<Answer, String> {
-        let found;
+        let list;
         let messages = match &conversation.select(reply)[..] {
             [] => {
                 let missing = || format!("the reply has no conversation at '{}'", conversation.as_str());
-                return Err(error_in(reply).unwrap_or_else(missing));
+                return Err(reported_error(reply).unwrap_or_else(missing));
             }
-            [one] => *one,
-            several => {
-                found = Value::Array(several.iter().copied().cloned().collect());
-                &found
+            [conversation] => *conversation,
+            messages => {
+                list = Value::Array(messages.iter().copied().cloned().collect());
+                &list
             }
         };
-        let chat = read_reply(messages).map_err(|error| error_in(reply).unwrap_or_else(|| error.to_string()))?;
+        let chat = read_reply(messages).map_err(|error| reported_error(reply).unwrap_or_else(|| error.to_string()))?;
         let first_text_event = chat.first_text_event.filter(|_| std::ptr::eq(messages, reply));
-        let chat = match before.and_then(|before| before.chat) {
-            Some(before) => before.followed_by(chat),
+        let chat = match previous.and_then(|previous| previous.chat) {
+            Some(previous) => previous.followed_by(chat),
             None => chat,
         };
         if let Some(error) = &chat.error {
@@ -217,7 +222,7 @@ impl ResponseMap {
         let mut warnings = Vec::new();
         let (calls_unreported, tool_calls) = match self.tool_calls.configured() {
             Some(_) => self.read_calls(reply, &mut warnings)?.split(),
-            None => (chat.calls_unreported, self.tool_call.judge_calls(calls_of(&chat))?),
+            None => (chat.calls_unreported, self.tool_call.apply_failure_rule(calls_of(&chat))?),
         };
         let usage =
             self.usage.selector.find_non_null(reply).filter(|_| self.usage.is_configured || chat.usage.is_none());
@@ -264,7 +269,7 @@ impl ToolCallMap {
         let (params, raw_params) = match self.params.find_non_null(call) {
             None => (Map::new(), None),
             Some(Value::Object(params)) => (params.clone(), None),
-            // Models write no arguments as an empty text.
+            // Models send an empty string if there are no arguments.
             Some(Value::String(text)) if text.trim().is_empty() => (Map::new(), None),
             Some(Value::String(text)) => match parse(text) {
                 Ok(Value::Object(params)) => (params, None),
@@ -292,7 +297,7 @@ impl ToolCallMap {
     }
 
     /// Applies the rule for failures to the calls of a conversation.
-    fn judge_calls(&self, mut calls: Vec<ToolCall>) -> Result<Vec<ToolCall>, String> {
+    fn apply_failure_rule(&self, mut calls: Vec<ToolCall>) -> Result<Vec<ToolCall>, String> {
         let Some(failed) = &self.failed else { return Ok(calls) };
         for call in &mut calls {
             let ToolCall { name, params, result, error, .. } = &*call;
@@ -310,12 +315,12 @@ fn calls_of(chat: &karat_chat::Reply) -> Vec<ToolCall> {
     calls.map(|(index, call)| ToolCall { step: is_known.then_some(index), ..call.clone() }).collect()
 }
 
-fn error_in(reply: &Value) -> Option<String> {
+fn reported_error(reply: &Value) -> Option<String> {
     find_error(reply).map(|error| format!("the agent replied with an error: {error}"))
 }
 
 /// Returns the first of the keys that the reply has.
-fn near_key<'k>(reply: &Value, keys: &[&'k str]) -> Option<&'k str> {
+fn first_present_key<'k>(reply: &Value, keys: &[&'k str]) -> Option<&'k str> {
     keys.iter().copied().find(|key| reply.get(key).is_some_and(|value| !value.is_null()))
 }
 
@@ -325,7 +330,7 @@ pub(crate) fn parse_reply(body: &[u8]) -> Result<Value, String> {
     parse(text).map_err(|error| error.describe(text))
 }
 
-/// Reads token counts and the cost under any of the common names. Values that cannot be right count as absent.
+/// Reads token counts and the cost under any of the common names. Invalid values are ignored with a warning.
 fn read_usage(usage: &Value, warnings: &mut Vec<String>) -> Option<Usage> {
     let mut find = |names: &[&str], is_valid: fn(&Value) -> bool| {
         let (name, value) =
@@ -384,14 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn says_which_near_miss_keys_were_not_read() {
+    fn warns_about_similar_keys() {
         let map = ResponseMap::default();
         let trace = map.parse_trace(&json!({"response": "hi", "tool_calls": []})).expect("valid");
         let warning = "the reply has 'tool_calls' but no 'toolCalls', so no tool call was read: set \
                        'agent.response.toolCalls'";
         assert_eq!(trace.warnings, [warning]);
-        let told = map.parse_trace(&json!({"response": "hi", "toolCalls": [], "tools": [1]})).expect("valid");
-        assert_eq!(told.warnings, Vec::<String>::new());
+        let trace = map.parse_trace(&json!({"response": "hi", "toolCalls": [], "tools": [1]})).expect("valid");
+        assert_eq!(trace.warnings, Vec::<String>::new());
         let error = map.parse_trace(&json!({"output": "hi"})).expect_err("no text");
         assert_eq!(
             error,
@@ -425,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_text_means_no_arguments() {
+    fn an_empty_string_means_no_arguments() {
         let reply = json!({"response": "", "toolCalls": [{"name": "t", "params": ""}]});
         let trace = ResponseMap::default().parse_trace(&reply).expect("valid");
         assert!(trace.tool_calls[0].params.is_empty());

@@ -99,19 +99,19 @@ impl RequestMap {
         self.query.is_some() || self.url.as_deref().is_some_and(has_message)
     }
 
-    /// Whether a template or pointer says what a conversation sends.
+    /// Whether a placeholder or pointer adds the conversation to the request.
     pub(crate) fn maps_conversation(&self) -> bool {
         let names = ["{{conversationId}}", "{{messages}}", "{{turn}}"];
         let in_url = |name: &&str| self.url.as_deref().is_some_and(|url| url.contains(name));
-        let in_body = |name: &&str| self.body.values().any(|value| any_text(value, &|text| text.contains(name)));
+        let in_body = |name: &&str| self.body.values().any(|value| any_string(value, &|text| text.contains(name)));
         self.messages.is_some()
             || self.conversation_id.is_some()
             || self.turn.is_some()
             || names.iter().any(|name| in_url(name) || in_body(name))
     }
 
-    /// Returns the body with placeholders at all mapped places. `adds_conversation` also adds what a conversation sends
-    /// by default.
+    /// Returns the body with placeholders at all configured pointers. `adds_conversation` also adds the keys that a
+    /// conversation has by default.
     pub(crate) fn body_template(&self, adds_conversation: bool) -> Result<Value, String> {
         let mut body = Value::Object(self.body.clone());
         let insert = |body: &mut Value, key: &str, pointer: &str, placeholder: &str| {
@@ -119,7 +119,7 @@ impl RequestMap {
                 .ok_or_else(|| format!("'{key}': the body has no element at '{pointer}'"))
         };
         let has_message = self.has_message_outside_body()
-            || self.body.values().any(|value| any_text(value, &has_message))
+            || self.body.values().any(|value| any_string(value, &has_message))
             || self.messages.is_some();
         if !has_message || self.query.is_none() && self.message != Self::default().message {
             insert(&mut body, "message", &self.message, "{{message}}")?;
@@ -190,11 +190,11 @@ fn has_message(text: &str) -> bool {
     text.contains("{{message}}") || text.contains("{{userMessage}}")
 }
 
-fn any_text(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
+fn any_string(value: &Value, predicate: &dyn Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => holds(text),
-        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
-        Value::Object(map) => map.values().any(|value| any_text(value, holds)),
+        Value::String(text) => predicate(text),
+        Value::Array(items) => items.iter().any(|item| any_string(item, predicate)),
+        Value::Object(map) => map.values().any(|value| any_string(value, predicate)),
         _ => false,
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct RequestTemplate {
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedRequest {
     pub(crate) url: Url,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Option<String>,
@@ -39,31 +39,31 @@ enum UrlTemplate {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     template: Template,
-    /// The URL with other values in place of placeholders: its server and credentials are those of every request.
+    /// The URL with dummy values in place of placeholders. Every request uses its server and credentials.
     pub(crate) base: Url,
 }
 
 impl Endpoint {
     pub(crate) fn new(url: &str, environment: &mut Environment<'_>) -> Result<Self, RequestError> {
         let template = Template::parse(url, Scope::Request, environment)?;
-        let base = parse_url(&template.sketch())?;
+        let base = parse_url(&template.render_dummy())?;
         Ok(Self { template, base })
     }
 
-    /// Returns the URL of a message.
+    /// Returns the URL for a message.
     fn resolve(&self, values: &Values<'_>) -> Result<Url, String> {
         match self.template.as_constant() {
             Some(_) => Ok(self.base.clone()),
-            None => self.on_server(&self.template.render_url(values)?),
+            None => self.resolve_on_server(&self.template.render_url(values)?),
         }
     }
 
     /// Resolves a URL, which must be on the endpoint's server: headers may contain secrets.
-    fn on_server(&self, reference: &str) -> Result<Url, String> {
-        let shown = || redact_url(reference);
-        let mut url = self.base.join(reference).map_err(|error| format!("'{}' is not a URL: {error}", shown()))?;
+    fn resolve_on_server(&self, reference: &str) -> Result<Url, String> {
+        let redacted = || redact_url(reference);
+        let mut url = self.base.join(reference).map_err(|error| format!("'{}' is not a URL: {error}", redacted()))?;
         if url.origin() != self.base.origin() {
-            return Err(format!("'{}' is not on the server of the endpoint", shown()));
+            return Err(format!("'{}' is not on the server of the endpoint", redacted()));
         }
         // Setting them fails only for URLs without a host.
         let _ = url.set_username(self.base.username());
@@ -93,7 +93,7 @@ impl RequestTemplate {
             Some(url) => {
                 let template = Template::parse(url, parts.scope, environment)?;
                 match template.as_constant() {
-                    Some(url) => UrlTemplate::Fixed(endpoint.on_server(url).map_err(RequestError::Url)?),
+                    Some(url) => UrlTemplate::Fixed(endpoint.resolve_on_server(url).map_err(RequestError::Url)?),
                     None => UrlTemplate::Template(template),
                 }
             }
@@ -110,11 +110,11 @@ impl RequestTemplate {
         Ok(Self { method, url, query, headers, body })
     }
 
-    pub(crate) fn render(&self, endpoint: &Endpoint, values: &Values<'_>) -> Result<Rendered, String> {
+    pub(crate) fn render(&self, endpoint: &Endpoint, values: &Values<'_>) -> Result<RenderedRequest, String> {
         let mut url = match &self.url {
             UrlTemplate::Endpoint => endpoint.resolve(values)?,
             UrlTemplate::Fixed(url) => url.clone(),
-            UrlTemplate::Template(template) => endpoint.on_server(&template.render_url(values)?)?,
+            UrlTemplate::Template(template) => endpoint.resolve_on_server(&template.render_url(values)?)?,
         };
         if let Some(parameter) = &self.query {
             url.query_pairs_mut().append_pair(parameter, values.message);
@@ -129,7 +129,7 @@ impl RequestTemplate {
             }
         }
         let body = self.body.as_ref().map(|body| body.render(values)).transpose()?;
-        Ok(Rendered { url, headers, body })
+        Ok(RenderedRequest { url, headers, body })
     }
 
     pub(crate) fn uses(&self, is_used: &dyn Fn(&Placeholder) -> bool) -> bool {

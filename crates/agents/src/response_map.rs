@@ -1,6 +1,6 @@
-//! Where the parts of a reply are.
+//! Selectors of the parts of a reply.
 
-use karat_json::{ObjectReader, Path, Problems, read_word};
+use karat_json::{ObjectReader, Path, Problems, read_enum};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::rule::Rule;
 use crate::selector::Selector;
 
-/// Where the parts of a reply are.
+/// Selectors of the parts of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ResponseMap {
@@ -17,27 +17,27 @@ pub struct ResponseMap {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// The agent's text.
-    pub response: Mapped,
+    pub response: SelectorOrDefault,
     /// The list of tool calls, or the tool calls themselves. Optional in a reply.
-    pub tool_calls: Mapped,
-    /// Where the parts of each tool call are, relative to the call.
+    pub tool_calls: SelectorOrDefault,
+    /// Selectors of the parts of each tool call, relative to the call.
     pub tool_call: ToolCallMap,
     /// A list of messages or events, or a reply, of a known protocol: text, tool calls and usage are read from it,
     /// unless they are selected too. Only what follows the last message of the user counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Selector>,
-    /// The id of the conversation in the first reply, sent from then on.
+    /// The id of the conversation in the first reply; later requests contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<Selector>,
-    /// An error; the case is errored if it is there and not null.
+    /// An error that the agent reports. If it is present and not null, the case is errored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Selector>,
     /// Usage: `inputTokens`, `outputTokens`, `costUsd`.
-    pub usage: Mapped,
-    pub model: Mapped,
+    pub usage: SelectorOrDefault,
+    pub model: SelectorOrDefault,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<Selector>,
-    /// When the agent asks a person for approval, and what.
+    /// When the agent asks for approval, and its question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalMap>,
 }
@@ -61,7 +61,7 @@ pub struct ApprovalMap {
     pub question: Selector,
 }
 
-/// Where the parts of a tool call are, relative to the call.
+/// Selectors of the parts of a tool call, relative to the call.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolCallMap {
@@ -78,9 +78,9 @@ pub struct ToolCallMap {
 
 /// A selector that has a default.
 #[derive(Debug, Clone)]
-pub struct Mapped {
+pub struct SelectorOrDefault {
     pub selector: Selector,
-    /// Whether it is configured, even as the default.
+    /// Whether it is set explicitly, even to the default.
     pub is_configured: bool,
 }
 
@@ -101,14 +101,14 @@ impl Default for ResponseMap {
     fn default() -> Self {
         Self {
             format: None,
-            response: Mapped::at("response"),
-            tool_calls: Mapped::at("toolCalls"),
+            response: SelectorOrDefault::at("response"),
+            tool_calls: SelectorOrDefault::at("toolCalls"),
             tool_call: ToolCallMap::default(),
             conversation: None,
             conversation_id: None,
             error: None,
-            usage: Mapped::at("usage"),
-            model: Mapped::at("model"),
+            usage: SelectorOrDefault::at("usage"),
+            model: SelectorOrDefault::at("model"),
             stop_reason: None,
             approval: None,
         }
@@ -133,16 +133,16 @@ impl ResponseMap {
         let mut object = ObjectReader::open(value, path, problems)?;
         let map = Self {
             format: object.nullable("format", path, problems, |value, path, problems| {
-                read_word(value, path, problems, &Format::NAMES, Format::from_name)
+                read_enum(value, path, problems, &Format::NAMES, Format::from_name)
             }),
-            response: Mapped::read("response", &mut object, path, problems),
-            tool_calls: Mapped::read("toolCalls", &mut object, path, problems),
+            response: SelectorOrDefault::read("response", &mut object, path, problems),
+            tool_calls: SelectorOrDefault::read("toolCalls", &mut object, path, problems),
             tool_call: object.nullable("toolCall", path, problems, ToolCallMap::read).unwrap_or_default(),
             conversation: object.nullable("conversation", path, problems, Selector::read),
             conversation_id: object.nullable("conversationId", path, problems, Selector::read),
             error: object.nullable("error", path, problems, Selector::read),
-            usage: Mapped::read("usage", &mut object, path, problems),
-            model: Mapped::read("model", &mut object, path, problems),
+            usage: SelectorOrDefault::read("usage", &mut object, path, problems),
+            model: SelectorOrDefault::read("model", &mut object, path, problems),
             stop_reason: object.nullable("stopReason", path, problems, Selector::read),
             approval: object.nullable("approval", path, problems, ApprovalMap::read),
         };
@@ -178,7 +178,7 @@ impl ToolCallMap {
     }
 }
 
-impl Mapped {
+impl SelectorOrDefault {
     fn at(key: &str) -> Self {
         Self { selector: Selector::key(key), is_configured: false }
     }
@@ -196,19 +196,19 @@ impl Mapped {
     }
 }
 
-impl PartialEq for Mapped {
+impl PartialEq for SelectorOrDefault {
     fn eq(&self, other: &Self) -> bool {
         self.selector == other.selector
     }
 }
 
-impl Serialize for Mapped {
+impl Serialize for SelectorOrDefault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.selector.serialize(serializer)
     }
 }
 
-impl JsonSchema for Mapped {
+impl JsonSchema for SelectorOrDefault {
     fn inline_schema() -> bool {
         true
     }

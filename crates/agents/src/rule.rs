@@ -20,7 +20,7 @@ pub struct Rule {
     pub equals: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<Value>>,
-    /// The value is there and not null.
+    /// The value is present and not null.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
     /// An ECMAScript regular expression, unanchored.
@@ -59,7 +59,7 @@ impl Rule {
         Some(Self { path: selector?, equals, one_of, not_null, matches: pattern, not })
     }
 
-    /// Whether the condition holds. The error is a regular expression that cannot decide.
+    /// Whether the condition holds. Fails if a regular expression exceeds its step budget.
     pub(crate) fn holds(&self, value: &Value) -> Result<bool, String> {
         for node in self.path.select(value) {
             if self.is_met_by(node)? {
@@ -156,7 +156,7 @@ mod tests {
     #[case(json!({"path": "/s", "matches": "\"a\":1"}), json!({"s": {"a": 1}}), true)]
     #[case(json!({"path": "$[*].s", "equals": "done"}), json!([{"s": "x"}, {"s": "done"}]), true)]
     #[case(json!({"path": "$[*].s", "equals": "done", "not": true}), json!([{"s": "x"}, {"s": "done"}]), false)]
-    fn judges_values(#[case] rule: Value, #[case] value: Value, #[case] expected: bool) {
+    fn evaluates_conditions(#[case] rule: Value, #[case] value: Value, #[case] expected: bool) {
         let read = read(&rule).expect("a valid rule");
         assert_eq!(read.holds(&value), Ok(expected));
         assert_eq!(serde_json::to_value(&read).expect("JSON"), rule);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_decide_is_an_error() {
+    fn a_pattern_that_exceeds_its_budget_is_an_error() {
         let rule = read(&json!({"path": "", "matches": "(a*)*\\1b"})).expect("valid");
         let error = rule.holds(&json!("a".repeat(5_000))).expect_err("endless");
         assert!(error.starts_with("the pattern '(a*)*\\1b': gave up after"), "{error}");

@@ -60,7 +60,7 @@ pub struct ScriptedReply {
     /// Delay before the reply, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Time until the first text of the answer, in milliseconds, as if it was streamed.
+    /// Time until the first text of the answer, in milliseconds, as if it were streamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
     /// Fail with this message instead of replying.

@@ -23,7 +23,7 @@ pub struct ChatScript {
     /// URL or path of this file's JSON Schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The first reply whose `contains` texts all occur in the prompt is used.
+    /// The first reply whose `contains` strings all occur in the prompt is used.
     pub replies: Vec<ScriptedChatReply>,
     /// The answer to any other prompt; without it, other prompts are errors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct ChatScript {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedChatReply {
-    /// Texts that must all occur in the prompt. The prompt is JSON, so a quotation mark is written `\"`.
+    /// Strings that must all occur in the prompt. The prompt is JSON, so a quotation mark is written `\"`.
     #[schemars(length(min = 1))]
     pub contains: Vec<String>,
     /// The answer; for a judge: `{"score": …, "reason": …}`.

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-/// A compiled JSON pointer, or a `JSONPath` (RFC 9535) if the text starts with `$`.
+/// A compiled JSON pointer, or a `JSONPath` (RFC 9535) if it starts with `$`.
 #[derive(Debug, Clone)]
 pub struct Selector {
     text: String,
@@ -25,13 +25,13 @@ enum Kind {
     },
 }
 
-/// The text that a selector finds.
+/// The text at a selector.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Found<'v> {
+pub(crate) enum SelectedText<'v> {
     Text(Cow<'v, str>),
     /// Null, or a list without parts.
     Empty,
-    Nothing,
+    Missing,
     /// A value that is not a string: its type.
     NotText(&'static str),
 }
@@ -82,33 +82,33 @@ impl Selector {
     /// Returns the selected value; the last one if there are several.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match &self.kind {
-            Kind::Pointer(segments) => follow(segments, value),
+            Kind::Pointer(segments) => resolve_pointer(segments, value),
             Kind::Path { path, .. } => path.query(value).last(),
         }
     }
 
-    /// As `find`; null counts as absent.
+    /// Like `find`, but null counts as absent.
     pub(crate) fn find_non_null<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match &self.kind {
-            Kind::Pointer(segments) => follow(segments, value).filter(|found| !found.is_null()),
-            Kind::Path { path, .. } => path.query(value).all().into_iter().rev().find(|found| !found.is_null()),
+            Kind::Pointer(segments) => resolve_pointer(segments, value).filter(|value| !value.is_null()),
+            Kind::Path { path, .. } => path.query(value).all().into_iter().rev().find(|value| !value.is_null()),
         }
     }
 
     /// Returns all selected values.
     pub(crate) fn select<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         match &self.kind {
-            Kind::Pointer(segments) => follow(segments, value).into_iter().collect(),
+            Kind::Pointer(segments) => resolve_pointer(segments, value).into_iter().collect(),
             Kind::Path { path, .. } => path.query(value).all(),
         }
     }
 
-    /// Returns the elements of the selected list: those of a single list, and otherwise the values of a `JSONPath`
-    /// themselves. `None` if the list is not there, or null; the error is the type of a value that is not a list.
+    /// Returns the elements of the selected list, or the values that a `JSONPath` selects if they are not a single list.
+    /// Returns `None` if the list is missing or null. The error is the type of a value that is not a list.
     pub(crate) fn list<'v>(&self, value: &'v Value) -> Result<Option<Vec<&'v Value>>, &'static str> {
         let prefix = match &self.kind {
             Kind::Pointer(segments) => {
-                return match follow(segments, value) {
+                return match resolve_pointer(segments, value) {
                     None | Some(Value::Null) => Ok(None),
                     Some(Value::Array(items)) => Ok(Some(items.iter().collect())),
                     Some(other) => Err(type_name(other)),
@@ -124,26 +124,26 @@ impl Selector {
         })
     }
 
-    /// Returns the selected text; several texts are joined. A list of text parts is the text of its parts.
-    pub(crate) fn text<'v>(&self, value: &'v Value, separator: &str) -> Found<'v> {
+    /// Returns the selected text. Several strings are joined, and so are the parts of a list of text parts.
+    pub(crate) fn text<'v>(&self, value: &'v Value, separator: &str) -> SelectedText<'v> {
         let nodes = match &self.kind {
-            Kind::Pointer(segments) => return follow(segments, value).map_or(Found::Nothing, text_of),
+            Kind::Pointer(segments) => return resolve_pointer(segments, value).map_or(SelectedText::Missing, text_of),
             Kind::Path { path, .. } => path.query(value).all(),
         };
         let mut texts = Vec::new();
         let mut is_empty = false;
         for node in nodes {
             match text_of(node) {
-                Found::Text(text) => texts.push(text),
-                Found::Empty | Found::Nothing => is_empty = true,
-                other @ Found::NotText(_) => return other,
+                SelectedText::Text(text) => texts.push(text),
+                SelectedText::Empty | SelectedText::Missing => is_empty = true,
+                other @ SelectedText::NotText(_) => return other,
             }
         }
         match texts.len() {
-            0 if is_empty => Found::Empty,
-            0 => Found::Nothing,
-            1 => Found::Text(texts.swap_remove(0)),
-            _ => Found::Text(Cow::Owned(texts.join(separator))),
+            0 if is_empty => SelectedText::Empty,
+            0 => SelectedText::Missing,
+            1 => SelectedText::Text(texts.swap_remove(0)),
+            _ => SelectedText::Text(Cow::Owned(texts.join(separator))),
         }
     }
 
@@ -151,19 +151,19 @@ impl Selector {
     pub(crate) fn first_index_of_text(&self, list: &Value) -> Option<usize> {
         match &self.kind {
             Kind::Pointer(segments) => {
-                let has_text = follow(segments, list).is_some_and(is_visible);
-                segments.first().filter(|_| has_text)?.parse().ok()
+                let is_text = resolve_pointer(segments, list).is_some_and(has_text);
+                segments.first().filter(|_| is_text)?.parse().ok()
             }
             Kind::Path { path, .. } => {
                 let located = path.query_located(list);
-                let node = located.iter().find(|node| is_visible(node.node()))?;
+                let node = located.iter().find(|node| has_text(node.node()))?;
                 node.location().first()?.as_index()
             }
         }
     }
 }
 
-fn follow<'v>(segments: &[String], value: &'v Value) -> Option<&'v Value> {
+fn resolve_pointer<'v>(segments: &[String], value: &'v Value) -> Option<&'v Value> {
     segments.iter().try_fold(value, |value, segment| match value {
         Value::Object(map) => map.get(segment),
         Value::Array(items) if !segment.starts_with('+') && (segment == "0" || !segment.starts_with('0')) => {
@@ -173,28 +173,28 @@ fn follow<'v>(segments: &[String], value: &'v Value) -> Option<&'v Value> {
     })
 }
 
-fn is_visible(value: &Value) -> bool {
-    matches!(text_of(value), Found::Text(text) if !text.is_empty())
+fn has_text(value: &Value) -> bool {
+    matches!(text_of(value), SelectedText::Text(text) if !text.is_empty())
 }
 
-/// Reads a text, or the text of a list of parts. Parts of other types, such as reasoning or images, have no text.
-pub(crate) fn text_of(value: &Value) -> Found<'_> {
+/// Returns the text of a string or of a list of content parts. Parts of other types, such as reasoning or images, have no text.
+pub(crate) fn text_of(value: &Value) -> SelectedText<'_> {
     let parts = match value {
-        Value::String(text) => return Found::Text(Cow::Borrowed(text)),
-        Value::Null => return Found::Empty,
-        Value::Array(parts) if parts.is_empty() => return Found::Empty,
+        Value::String(text) => return SelectedText::Text(Cow::Borrowed(text)),
+        Value::Null => return SelectedText::Empty,
+        Value::Array(parts) if parts.is_empty() => return SelectedText::Empty,
         Value::Array(parts) if parts.iter().any(|part| part_text(part).is_some()) => parts,
-        other => return Found::NotText(type_name(other)),
+        other => return SelectedText::NotText(type_name(other)),
     };
     let mut text = String::new();
     for part in parts {
         match part {
             Value::String(part) => text.push_str(part),
             part if is_part(part) => text.push_str(part_text(part).unwrap_or_default()),
-            _ => return Found::NotText("an array"),
+            _ => return SelectedText::NotText("an array"),
         }
     }
-    Found::Text(Cow::Owned(text))
+    SelectedText::Text(Cow::Owned(text))
 }
 
 /// Whether a value is a part of a message's content.
@@ -274,7 +274,7 @@ impl JsonSchema for Selector {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "A JSON pointer (`/messages/0/content`; empty for the whole value), or a JSONPath \
-                            (`$.messages[-1].content`). Of several values, texts are joined.",
+                            (`$.messages[-1].content`). Several strings are joined.",
             "type": "string",
             "pattern": "^(/|\\$|$)",
         })
@@ -351,21 +351,21 @@ mod tests {
     }
 
     #[rstest]
-    #[case("/a", json!({"a": "x"}), Found::Text("x".into()))]
-    #[case("/a", json!({"a": null}), Found::Empty)]
-    #[case("/a", json!({"a": []}), Found::Empty)]
-    #[case("/a", json!({}), Found::Nothing)]
-    #[case("/a", json!({"a": 5}), Found::NotText("a number"))]
-    #[case("/a", json!({"a": ["x"]}), Found::NotText("an array"))]
-    #[case("/a", json!({"a": [{"type": "text", "text": "x"}, {"type": "tool_use"}, {"text": "y"}]}), Found::Text("xy".into()))]
-    #[case("/a", json!({"a": [{"type": "reasoning", "text": "hm"}, {"kind": "text", "text": "x"}]}), Found::Text("x".into()))]
-    #[case("/a", json!({"a": ["x", {"type": "text", "text": "y"}]}), Found::Text("xy".into()))]
-    #[case("/a", json!({"a": [{"type": "text", "text": "y"}, 5]}), Found::NotText("an array"))]
-    #[case("$.a[*]", json!({"a": ["x", "y"]}), Found::Text("x-y".into()))]
-    #[case("$.a[*]", json!({"a": ["x", null]}), Found::Text("x".into()))]
-    #[case("$.a[*]", json!({"a": ["x", 1]}), Found::NotText("a number"))]
-    #[case("$.a[*]", json!({"a": []}), Found::Nothing)]
-    fn reads_texts(#[case] text: &str, #[case] value: Value, #[case] expected: Found<'static>) {
+    #[case("/a", json!({"a": "x"}), SelectedText::Text("x".into()))]
+    #[case("/a", json!({"a": null}), SelectedText::Empty)]
+    #[case("/a", json!({"a": []}), SelectedText::Empty)]
+    #[case("/a", json!({}), SelectedText::Missing)]
+    #[case("/a", json!({"a": 5}), SelectedText::NotText("a number"))]
+    #[case("/a", json!({"a": ["x"]}), SelectedText::NotText("an array"))]
+    #[case("/a", json!({"a": [{"type": "text", "text": "x"}, {"type": "tool_use"}, {"text": "y"}]}), SelectedText::Text("xy".into()))]
+    #[case("/a", json!({"a": [{"type": "reasoning", "text": "hm"}, {"kind": "text", "text": "x"}]}), SelectedText::Text("x".into()))]
+    #[case("/a", json!({"a": ["x", {"type": "text", "text": "y"}]}), SelectedText::Text("xy".into()))]
+    #[case("/a", json!({"a": [{"type": "text", "text": "y"}, 5]}), SelectedText::NotText("an array"))]
+    #[case("$.a[*]", json!({"a": ["x", "y"]}), SelectedText::Text("x-y".into()))]
+    #[case("$.a[*]", json!({"a": ["x", null]}), SelectedText::Text("x".into()))]
+    #[case("$.a[*]", json!({"a": ["x", 1]}), SelectedText::NotText("a number"))]
+    #[case("$.a[*]", json!({"a": []}), SelectedText::Missing)]
+    fn reads_texts(#[case] text: &str, #[case] value: Value, #[case] expected: SelectedText<'static>) {
         assert_eq!(selector(text).text(&value, "-"), expected);
     }
 
@@ -387,7 +387,7 @@ mod tests {
         }
 
         #[test]
-        fn prefixes_of_any_text_are_char_boundaries(path in "\\$.{0,30}") {
+        fn prefixes_end_at_char_boundaries(path in "\\$.{0,30}") {
             prop_assert!(path.starts_with(singular_prefix(&path)));
         }
     }

@@ -3,7 +3,7 @@
 use karat_json::{parse, without_bom};
 use serde_json::{Value, json};
 
-/// The events of a stream.
+/// How the events of a stream are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     ServerSentEvents,
@@ -16,15 +16,15 @@ pub(crate) struct EventDecoder {
     framing: Framing,
     /// The start of an incomplete line.
     line: Vec<u8>,
-    /// The first line has no BOM left.
+    /// Whether the first line, which may start with a BOM, was read.
     is_started: bool,
-    /// The last line ended with CR, so that a following LF belongs to it.
+    /// Whether the last line ended with CR; a following LF belongs to it.
     ended_with_cr: bool,
     /// The name and data of an incomplete event.
     name: Vec<u8>,
     data: Vec<u8>,
     /// The first line that is not part of an event.
-    unread: Option<String>,
+    unrecognised_line: Option<String>,
     is_done: bool,
     events: Vec<Value>,
 }
@@ -38,7 +38,7 @@ impl EventDecoder {
             ended_with_cr: false,
             name: Vec::new(),
             data: Vec::new(),
-            unread: None,
+            unrecognised_line: None,
             is_done: false,
             events: Vec::new(),
         }
@@ -88,7 +88,7 @@ impl EventDecoder {
                 if is_cut_off { format!("the stream ends in the middle of an event: {error}") } else { error }
             })?;
         }
-        match (self.events.is_empty(), self.unread) {
+        match (self.events.is_empty(), self.unrecognised_line) {
             (true, Some(line)) => Err(format!("the reply is not a stream of events: {line}")),
             (true, None) => Err("the reply has no events".to_owned()),
             (false, _) => Ok(self.events),
@@ -116,13 +116,15 @@ impl EventDecoder {
             b"event" => self.name = value.to_vec(),
             // Comments, which keep the connection alive.
             b"" | b"id" | b"retry" => {}
-            _ if self.unread.is_none() => self.unread = Some(String::from_utf8_lossy(line).into_owned()),
+            _ if self.unrecognised_line.is_none() => {
+                self.unrecognised_line = Some(String::from_utf8_lossy(line).into_owned());
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// Ends an event. One without data has null, since some streams announce their end this way.
+    /// Ends an event. The data of an event without data is null, since some streams announce their end this way.
     fn dispatch(&mut self) -> Result<(), String> {
         let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
         match data.trim_ascii() {
@@ -151,7 +153,7 @@ impl EventDecoder {
                 return Err(format!("event {number} of the reply is not valid JSON ({error}): {text}"));
             }
         };
-        // "message" is the name of events without one.
+        // `message` is the default name of events.
         let is_repeated = ["type", "event"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(&name));
         let is_bare = name.is_empty() || name == "message" || is_repeated;
         self.events.push(if is_bare { value } else { json!({"event": name, "data": value}) });
@@ -211,7 +213,7 @@ mod tests {
         "data: 1\n\ndata: {\"a",
         "the stream ends in the middle of an event: event 2 of the reply is not valid JSON (EOF while parsing a string at line 1 column 4): {\"a"
     )]
-    fn reports_what_is_not_a_stream(#[case] text: &str, #[case] message: &str) {
+    fn rejects_invalid_streams(#[case] text: &str, #[case] message: &str) {
         assert_eq!(sse(text), Err(message.to_owned()));
     }
 
@@ -228,7 +230,7 @@ mod tests {
         "\u{feff}: hi\r\ndata: {\"t\": \"日本\r\rdata: \"😀\"\r\n\r\nevent: x\ndata: [1,\ndata: 2]\n\ndata: [DONE]\n\n";
 
     #[test]
-    fn split_at_every_byte() {
+    fn decodes_streams_split_at_any_byte() {
         let stream = STREAM.replace("日本", "日本\"}");
         let expected = json!([{"t": "日本"}, "😀", {"event": "x", "data": [1, 2]}]);
         assert_eq!(sse(&stream), Ok(expected.clone()));
@@ -243,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_do_not_matter(
+        fn chunk_sizes_do_not_change_the_events(
             text in "((data|event|id|x)?(: ?)?([\\[{}1a\"]|\\[DONE\\]){0,3}(\r|\n|\r\n|\n\n)){0,12}",
             sizes in proptest::collection::vec(1_usize..6, 1..40),
             json_lines: bool,
@@ -263,7 +265,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_safe(bytes in proptest::collection::vec(any::<u8>(), 0..200), json_lines: bool) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), json_lines: bool) {
             let framing = if json_lines { Framing::JsonLines } else { Framing::ServerSentEvents };
             let _ = decode(framing, &[&bytes]);
         }

@@ -9,19 +9,19 @@ use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// Calls the inner agent, and replaces the tool calls of its replies by those that its spans show.
-pub struct ObservedAgent {
+/// Calls the inner agent and replaces the tool calls of its replies with those in its spans.
+pub struct TelemetryAgent {
     inner: Arc<dyn Agent>,
     telemetry: Arc<dyn Telemetry>,
 }
 
-impl ObservedAgent {
+impl TelemetryAgent {
     pub fn new(inner: Arc<dyn Agent>, telemetry: Arc<dyn Telemetry>) -> Self {
         Self { inner, telemetry }
     }
 }
 
-impl Agent for ObservedAgent {
+impl Agent for TelemetryAgent {
     fn identity(&self) -> String {
         self.inner.identity()
     }
@@ -43,18 +43,18 @@ impl Agent for ObservedAgent {
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(ObservedConversation { inner: self.inner.start(trial), agent: self, trial, turn: 0 })
+        Box::new(TelemetryConversation { inner: self.inner.start(trial), agent: self, trial, turn: 0 })
     }
 }
 
-struct ObservedConversation<'a> {
+struct TelemetryConversation<'a> {
     inner: Box<dyn Conversation + 'a>,
-    agent: &'a ObservedAgent,
+    agent: &'a TelemetryAgent,
     trial: TrialContext<'a>,
     turn: usize,
 }
 
-impl ObservedConversation<'_> {
+impl TelemetryConversation<'_> {
     async fn send_and_observe(&mut self, message: &str) -> Result<Trace, AgentError> {
         let telemetry = &self.agent.telemetry;
         let context = self.trial.trace_context(self.turn);
@@ -81,7 +81,7 @@ impl ObservedConversation<'_> {
     }
 }
 
-impl Conversation for ObservedConversation<'_> {
+impl Conversation for TelemetryConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(self.send_and_observe(message))
     }

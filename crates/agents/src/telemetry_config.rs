@@ -1,11 +1,11 @@
-//! Settings of the telemetry of agents.
+//! Telemetry settings of agents.
 
 use karat_json::{ObjectReader, Path, Problems, read_positive_count, read_string};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How karat reads tool calls from the agent's OpenTelemetry spans. Every request gets the header `traceparent`, whose
-/// trace the agent continues.
+/// How karat reads tool calls from the agent's OpenTelemetry spans. Every request has the header `traceparent`, and the
+/// agent's spans belong to its trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TelemetryConfig {

@@ -1,4 +1,4 @@
-//! Texts and JSON with placeholders such as `{{message}}`, and environment variables as `${NAME}`.
+//! Strings and JSON with placeholders such as `{{message}}`, and environment variables as `${NAME}`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) enum Placeholder {
     Uuid,
     CaseId,
     Turn,
-    /// What was said before the message.
+    /// The messages before this one.
     Messages,
     /// The message in the form of the history.
     UserMessage,
@@ -43,7 +43,7 @@ pub(crate) enum Placeholder {
     Content,
 }
 
-/// Why a text is not a valid template.
+/// Why a template is not valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TemplateError {
     #[error("unknown placeholder '{{{{{name}}}}}'")]
@@ -82,15 +82,15 @@ pub(crate) struct Values<'v> {
 pub(crate) struct Ids<'t> {
     trial: TrialContext<'t>,
     attempt: usize,
-    /// Whether the agent gives the id of the conversation.
-    is_given: bool,
-    given: Option<String>,
-    /// Our id, if it is needed.
-    own: OnceLock<String>,
+    /// Whether the agent assigns the id of the conversation.
+    is_assigned: bool,
+    assigned: Option<String>,
+    /// karat's own id, generated on first use.
+    generated: OnceLock<String>,
     count: AtomicUsize,
 }
 
-/// A text with placeholders.
+/// A string with placeholders.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -105,10 +105,10 @@ enum Piece {
 pub(crate) enum Node {
     Constant(String),
     Text(Template),
-    /// A text that is one placeholder takes the JSON type of its value.
+    /// A string that is a single placeholder; it takes the JSON type of its value.
     Placeholder(Placeholder),
     List(Vec<Node>),
-    /// Keys are serialised.
+    /// The keys are serialised.
     Object(Vec<(String, Node)>),
 }
 
@@ -125,23 +125,23 @@ impl<'l> Environment<'l> {
 }
 
 impl<'t> Ids<'t> {
-    /// `is_given`: the agent gives the id of the conversation, so that there is none before its first reply.
-    /// Every attempt has its own ids, so that an agent with a memory never mixes them.
-    pub(crate) fn new(trial: TrialContext<'t>, is_given: bool, attempt: usize) -> Self {
-        Self { trial, attempt, is_given, given: None, own: OnceLock::new(), count: AtomicUsize::new(0) }
+    /// Creates the ids of an attempt. Every attempt has its own, so that an agent with memory never mixes them up. If the
+    /// agent assigns the id of the conversation, there is none before its first reply.
+    pub(crate) fn new(trial: TrialContext<'t>, is_assigned: bool, attempt: usize) -> Self {
+        Self { trial, attempt, is_assigned, assigned: None, generated: OnceLock::new(), count: AtomicUsize::new(0) }
     }
 
-    /// Ids of messages, which are different from those in requests.
+    /// Creates ids of messages, which differ from those in requests.
     pub(crate) fn of_messages(trial: TrialContext<'t>) -> Self {
         Self::new(trial, false, usize::MAX)
     }
 
     pub(crate) fn set(&mut self, id: String) {
-        self.given = Some(id);
+        self.assigned = Some(id);
     }
 
-    fn own(&self) -> &str {
-        self.own.get_or_init(|| match self.attempt {
+    fn generated(&self) -> &str {
+        self.generated.get_or_init(|| match self.attempt {
             0 => self.trial.conversation_id(),
             attempt => {
                 let run_id = format!("{}:{}:retry", self.trial.run_id, self.trial.number);
@@ -151,16 +151,16 @@ impl<'t> Ids<'t> {
     }
 
     fn conversation_id(&self) -> Option<&str> {
-        match &self.given {
-            None if self.is_given => None,
-            None => Some(self.own()),
-            given => given.as_deref(),
+        match &self.assigned {
+            None if self.is_assigned => None,
+            None => Some(self.generated()),
+            assigned => assigned.as_deref(),
         }
     }
 
     fn next_uuid(&self) -> String {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        TrialContext { run_id: self.own(), number, ..self.trial }.conversation_id()
+        TrialContext { run_id: self.generated(), number, ..self.trial }.conversation_id()
     }
 }
 
@@ -190,15 +190,15 @@ impl Scope {
 impl Placeholder {
     fn parse(name: &str, scope: Scope) -> Result<Self, TemplateError> {
         let trimmed = name.trim();
-        let (word, argument) = trimmed.split_once(':').unwrap_or((trimmed, ""));
-        let known = |candidate: &&&str| candidate.strip_suffix(':').unwrap_or(candidate) == word;
+        let (keyword, argument) = trimmed.split_once(':').unwrap_or((trimmed, ""));
+        let known = |candidate: &&&str| candidate.strip_suffix(':').unwrap_or(candidate) == keyword;
         let has_argument = trimmed.contains(':');
         let is_known = scope.names().iter().find(known).is_some_and(|known| known.ends_with(':') == has_argument);
         let selector = || {
             let fail = |reason| TemplateError::Selector { name: name.to_owned(), reason };
             Selector::parse(argument).map_err(fail)
         };
-        match word {
+        match keyword {
             _ if !is_known || trimmed != name => {}
             "message" => return Ok(Self::Message),
             "conversationId" => return Ok(Self::ConversationId),
@@ -213,14 +213,17 @@ impl Placeholder {
             "content" => return Ok(Self::Content),
             _ => {}
         }
-        let written = |name: &str| match name {
+        let quoted = |name: &str| match name {
             "reply:" | "approval:" => format!("'{{{{{name}SELECTOR}}}}'"),
             name => format!("'{{{{{name}}}}}'"),
         };
-        let help = match nearest(word, scope.names()) {
-            Some(known) => format!("did you mean {}?", written(known)),
+        let help = match nearest(keyword, scope.names()) {
+            Some(known) => format!("did you mean {}?", quoted(known)),
             None => {
-                format!("known here: {}", scope.names().iter().map(|name| written(name)).collect::<Vec<_>>().join(", "))
+                format!(
+                    "available placeholders: {}",
+                    scope.names().iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+                )
             }
         };
         Err(TemplateError::Unknown { name: name.to_owned(), help })
@@ -253,7 +256,7 @@ impl Placeholder {
     fn required(&self, values: &Values<'_>) -> Result<Value, String> {
         self.value(values).ok_or_else(|| match self {
             Self::Reply(selector) => {
-                format!("the reply has nothing at '{}', which the next request needs", selector.as_str())
+                format!("the reply has no value at '{}', which the next request needs", selector.as_str())
             }
             Self::ConversationId => "the agent has not given a conversation id yet".to_owned(),
             other => format!("'{{{{{}}}}}' has no value", other.name()),
@@ -262,7 +265,7 @@ impl Placeholder {
 
     /// Whether a request without the value would go to another conversation. A decision may refer to parts that only
     /// some agents send.
-    fn must_be_found(&self, values: &Values<'_>) -> bool {
+    fn is_required(&self, values: &Values<'_>) -> bool {
         matches!(self, Self::Reply(_)) && values.reply.is_some() && values.decision.is_none()
     }
 
@@ -308,7 +311,7 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// Returns the text if it has no placeholders.
+    /// Returns the string if it has no placeholders.
     pub(crate) fn as_constant(&self) -> Option<&str> {
         match &self.0[..] {
             [Piece::Literal(text)] => Some(text),
@@ -323,8 +326,8 @@ impl Template {
         }
     }
 
-    /// Returns the text with `x` in place of each placeholder.
-    pub(crate) fn sketch(&self) -> String {
+    /// Returns the string with `x` in place of each placeholder.
+    pub(crate) fn render_dummy(&self) -> String {
         self.0.iter().map(|piece| if let Piece::Literal(text) = piece { text } else { "x" }).collect()
     }
 
@@ -337,7 +340,7 @@ impl Template {
         self.render_with(values, |text, out| out.extend(utf8_percent_encode(text, URL_ENCODED)))
     }
 
-    /// Renders a text that is left out if it is one placeholder without a value.
+    /// Renders the template. Returns `None` if it is a single placeholder without a value.
     pub(crate) fn render_optional(&self, values: &Values<'_>) -> Result<Option<String>, String> {
         match self.as_placeholder() {
             Some(placeholder) => Ok(placeholder.value(values).map(|value| text_form(&value).into_owned())),
@@ -444,7 +447,7 @@ impl Node {
             Self::Text(template) => push_json(out, template.render(values)?.as_str()),
             Self::Placeholder(placeholder) => {
                 let is_written = placeholder.write_json(values, out);
-                if !is_written && placeholder.must_be_found(values) {
+                if !is_written && placeholder.is_required(values) {
                     return placeholder.required(values).map(|_| true);
                 }
                 return Ok(is_written);
@@ -453,7 +456,7 @@ impl Node {
                 out.push('[');
                 for node in nodes {
                     match node {
-                        // A list inside a list is never wanted here.
+                        // The messages become elements of the surrounding list.
                         Self::Placeholder(Placeholder::Messages) => {
                             for message in values.messages {
                                 push_json(out, message);
@@ -498,7 +501,7 @@ impl Node {
     }
 }
 
-/// Reports invalid placeholders in all texts of a value.
+/// Reports invalid placeholders in all strings of a value.
 pub(crate) fn check_value(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) {
     match value {
         Value::String(text) => check_text(text, scope, path, problems),
@@ -512,7 +515,7 @@ pub(crate) fn check_value(value: &Value, scope: Scope, path: &Path<'_>, problems
     }
 }
 
-/// Reads a text with placeholders.
+/// Reads a string with placeholders.
 pub(crate) fn read_template(value: &Value, scope: Scope, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
     let text = read_string(value, path, problems)?;
     check_text(&text, scope, path, problems);
@@ -531,7 +534,7 @@ pub(crate) fn check_text(text: &str, scope: Scope, path: &Path<'_>, problems: &m
     }
 }
 
-/// Other texts in double braces, such as JSON or code, are literal.
+/// Other text in double braces, such as JSON or code, is literal.
 fn looks_like_placeholder(name: &str) -> bool {
     let word = name.trim();
     let word = word.split_once(':').map_or(word, |(word, _)| word);
@@ -540,7 +543,7 @@ fn looks_like_placeholder(name: &str) -> bool {
 }
 
 fn push_json<T: serde::Serialize + ?Sized>(out: &mut String, value: &T) {
-    // Serialisation of texts and values cannot fail.
+    // Serialising strings and values cannot fail.
     out.push_str(&serde_json::to_string(value).unwrap_or_default());
 }
 
@@ -651,8 +654,8 @@ mod tests {
     #[case("{{content}}", "unknown placeholder '{{content}}'")]
     #[case("{{reply:id}}", "the selector of '{{reply:id}}' must be a JSON pointer that starts with '/'")]
     #[case("x ${OTHER}", "the environment variable OTHER is not set")]
-    #[case("x{{reply:/none}}", "the reply has nothing at '/none', which the next request needs")]
-    fn rejects_texts_without_a_value(#[case] template: &str, #[case] message: &str) {
+    #[case("x{{reply:/none}}", "the reply has no value at '/none', which the next request needs")]
+    fn rejects_invalid_templates(#[case] template: &str, #[case] message: &str) {
         let error = render(&json!({"a": [template]})).expect_err(template);
         assert!(error.starts_with(message), "{error}");
     }
@@ -666,7 +669,7 @@ mod tests {
         assert_eq!(help("{{mesage}}"), "did you mean '{{message}}'?");
         assert_eq!(help("{{ message }}"), "did you mean '{{message}}'?");
         assert_eq!(help("{{replay:/x}}"), "did you mean '{{reply:SELECTOR}}'?");
-        assert!(help("{{zebra}}").starts_with("known here: '{{message}}', '{{conversationId}}'"));
+        assert!(help("{{zebra}}").starts_with("available placeholders: '{{message}}', '{{conversationId}}'"));
     }
 
     #[test]

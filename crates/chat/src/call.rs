@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::lenient::{first, first_text, parse_nested, unpack_owned};
 
-/// Parses arguments: an object or its JSON text.
+/// Parses arguments: an object, or a string that contains it as JSON.
 pub fn parse_arguments(value: Option<&Value>) -> Value {
     match value {
         None | Some(Value::Null) => Value::Object(Map::new()),
@@ -14,14 +14,14 @@ pub fn parse_arguments(value: Option<&Value>) -> Value {
     }
 }
 
-/// Parses a call in any known shape. Returns `None` if the object names no tool.
+/// Parses a call in any known shape. Returns `None` if the object has no tool name.
 pub(crate) fn parse_call(map: &Map<String, Value>) -> Option<StepCall> {
     for wrapper in ["tool_call", "function_call", "functionCall", "toolUse"] {
         if let Some(inner) = map.get(wrapper).and_then(Value::as_object) {
             return parse_call(inner);
         }
     }
-    // Custom tools of OpenAI take a text.
+    // OpenAI's custom tools take a string.
     let function = map.get("function").or_else(|| map.get("custom")).and_then(Value::as_object).unwrap_or(map);
     // Inspect writes the tool's name as `function`.
     let name =

@@ -126,7 +126,7 @@ impl Conversation {
 
 fn reject_unread_calls(parsed: &chat::ParsedMessages) -> Result<(), String> {
     match parsed.unread_calls.first() {
-        Some(call) => Err(format!("an entry of 'tool_calls' names no tool: {}", truncate(&call.to_string()))),
+        Some(call) => Err(format!("an entry of 'tool_calls' has no tool name: {}", truncate(&call.to_string()))),
         None => Ok(()),
     }
 }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_goes_to_the_latest_call_with_its_id() {
+    fn attaches_results_to_the_latest_call_with_the_id() {
         let call =
             json!({"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]});
         let result = |text: &str| json!({"role": "tool", "tool_call_id": "1", "content": text});

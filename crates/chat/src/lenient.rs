@@ -1,4 +1,4 @@
-//! JSON values that sources encode in different ways.
+//! Lenient access to JSON values that sources encode in different ways.
 
 use std::borrow::Cow;
 
@@ -24,8 +24,8 @@ pub fn unpack_owned(value: &Value) -> Value {
     unpack(value).into_owned()
 }
 
-/// Parses text that contains a JSON object or list, possibly encoded as a JSON string. Scalars are not parsed: that
-/// `42` is valid JSON is coincidence.
+/// Parses text that contains a JSON object or list, possibly encoded as a JSON string. Scalars are not parsed: a
+/// text such as `42` is valid JSON only by coincidence.
 pub fn parse_nested(text: &str) -> Option<Value> {
     let mut decoded = None::<String>;
     for _ in 0..MAX_ENCODINGS {
@@ -39,10 +39,10 @@ pub fn parse_nested(text: &str) -> Option<Value> {
     None
 }
 
-/// How much of invalid JSON a message quotes.
+/// Maximum number of characters of invalid JSON that a message quotes.
 const MAX_QUOTED_CHARS: usize = 20;
 
-/// Why a text is not valid JSON, without the position.
+/// Why input is not valid JSON, without the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidJson {
     #[error("invalid JSON: the input is empty")]
@@ -53,7 +53,7 @@ pub enum InvalidJson {
     Syntax(String),
 }
 
-/// Explains why a text is not valid JSON.
+/// Explains why input is not valid JSON.
 pub fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson {
     let text = text.trim_ascii();
     if text.is_empty() {
@@ -67,9 +67,9 @@ pub fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson {
     let reason = match message {
         "expected value" | "expected ident" if !matches!(text[0], b'{' | b'[' | b'"') => {
             let text = String::from_utf8_lossy(text);
-            let word = text.split_ascii_whitespace().next().unwrap_or_default();
-            let quoted: String = word.chars().take(MAX_QUOTED_CHARS).collect();
-            let more = if quoted.len() < word.len() { "…" } else { "" };
+            let first_word = text.split_ascii_whitespace().next().unwrap_or_default();
+            let quoted: String = first_word.chars().take(MAX_QUOTED_CHARS).collect();
+            let more = if quoted.len() < first_word.len() { "…" } else { "" };
             return InvalidJson::StartsWith(format!("{quoted}{more}"));
         }
         "expected value" | "expected ident" => "expected a value",
@@ -87,15 +87,15 @@ pub fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson {
 /// Like [`json_error`], with the position in the text.
 pub fn json_error_with_position(text: &[u8], error: &serde_json::Error) -> String {
     let reason = json_error(text, error);
-    // In a misspelt word, the parser is one character ahead.
+    // In a misspelt literal, the parser's position is off by one.
     if error.column() == 0 || error.line() == 1 && matches!(reason, InvalidJson::StartsWith(_)) {
         return reason.to_string();
     }
     format!("{reason} (line {}, column {})", error.line(), error.column())
 }
 
-/// Replaces escaped lone surrogates, which truncating a text can produce, by the replacement character. Returns `None`
-/// if there are none.
+/// Replaces escaped lone surrogates, which truncating a string can produce, with the replacement character. Returns
+/// `None` if there are none.
 pub fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     fn unit(json: &[u8]) -> Option<u16> {
         let digits = json.strip_prefix(b"\\u")?.get(..4)?;
@@ -103,7 +103,7 @@ pub fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     }
     let mut repaired = Vec::new();
     let mut rest = json;
-    let mut found = false;
+    let mut has_lone_surrogate = false;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
         let (before, escape) = rest.split_at(at);
         repaired.extend_from_slice(before);
@@ -114,7 +114,7 @@ pub fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
                 12
             }
             Some(0xd800..=0xdfff) => {
-                found = true;
+                has_lone_surrogate = true;
                 repaired.extend_from_slice(b"\\ufffd");
                 rest = escape.get(6..).unwrap_or_default();
                 continue;
@@ -126,10 +126,10 @@ pub fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
         rest = after;
     }
     repaired.extend_from_slice(rest);
-    found.then_some(repaired)
+    has_lone_surrogate.then_some(repaired)
 }
 
-/// Truncates a text for use in a message.
+/// Truncates a string for use in a message.
 pub fn truncate(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     match text.char_indices().nth(MAX_CHARS) {

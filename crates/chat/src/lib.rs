@@ -1,7 +1,7 @@
 //! Reads messages in the shapes that model APIs and agent frameworks write, and splits conversations into steps.
 //!
-//! Pure: it knows trace documents (`karat_core::document`), but no source of messages. Reading is lenient: a message is
-//! recognised by its fields, and what names no tool is reported, not dropped.
+//! The crate is pure: it builds trace documents (`karat_core::document`) and does not know where messages come from.
+//! Parsing is lenient: a message is recognised by its fields. Calls without a tool name are reported, not dropped.
 
 mod call;
 mod conversation;

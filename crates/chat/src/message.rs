@@ -92,9 +92,9 @@ pub(crate) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
         }
         _ => {}
     }
-    let named = map.get("role").and_then(Value::as_str).or_else(|| kind_of(map).and_then(role_of_kind));
+    let role_name = map.get("role").and_then(Value::as_str).or_else(|| kind_of(map).and_then(role_of_kind));
     let mut message = Message {
-        role: normalise_role(named.unwrap_or(role)).to_owned(),
+        role: normalise_role(role_name.unwrap_or(role)).to_owned(),
         name: first_text(map, &["name", "tool_name"]).map(str::to_owned),
         tool_call_id: first_text(map, &["tool_call_id", "toolCallId", "tool_use_id"]).map(str::to_owned),
         is_error: map.get("is_error").and_then(Value::as_bool) == Some(true)
@@ -128,7 +128,7 @@ pub(crate) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
     if message.role == "tool" && !message.tool_calls.is_empty() {
         "assistant".clone_into(&mut message.role);
     }
-    // The tool message wraps its result.
+    // The content of the tool message is a result without an id.
     if message.role == "tool" && message.content.is_empty() && !results.is_empty() {
         for result in results.iter_mut().filter(|result| result.tool_call_id.is_none()) {
             result.tool_call_id.clone_from(&message.tool_call_id);
@@ -145,7 +145,7 @@ pub(crate) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
     parsed.messages.append(&mut results);
 }
 
-/// Returns the text of a tool message's error: a text, or an object with a message.
+/// Returns the text of a tool message's error: a string, or an object with a message.
 fn error_text(error: &Value) -> Option<String> {
     let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
     (!text.is_empty()).then(|| text.to_owned())
@@ -182,7 +182,7 @@ fn read_content(
                     }
                 }
             }
-            // The message may have both a text and parts that are not text.
+            // The message may have both text and other parts.
             other_parts.filter(|_| message.content.is_empty() && message.tool_calls.is_empty())
         }
         Some(Value::Array(parts)) => Some(parts),
@@ -216,7 +216,7 @@ enum TextContent {
     Parts(Vec<Value>),
 }
 
-/// Classifies a text that may be the JSON of calls or parts.
+/// Classifies text that may be the JSON of calls or parts.
 fn content_of_text(text: &str, role: &str) -> TextContent {
     if !text.trim_start().starts_with("[{") {
         return TextContent::Text;
@@ -239,7 +239,7 @@ fn content_of_text(text: &str, role: &str) -> TextContent {
 fn add_part(part: &Value, message: &mut Message, results: &mut Vec<Message>, parsed: &mut ParsedMessages) {
     match part::read(part) {
         Part::Text(text) => {
-            if !message.content.is_empty() && !text.is_empty() && !parsed.has_pieces {
+            if !message.content.is_empty() && !text.is_empty() && !parsed.joins_text_parts {
                 message.content.push('\n');
             }
             message.content.push_str(&text);
@@ -279,7 +279,7 @@ fn read_calls(map: &Map<String, Value>, message: &mut Message, parsed: &mut Pars
     {
         message.tool_calls.push(call);
     }
-    // Older OpenInference names.
+    // Older versions of OpenInference use these keys.
     if message.tool_calls.is_empty()
         && let Some(name) = first_text(map, &["function_call_name"])
     {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::lenient::{first_text, is_blank, parse_nested, text_of};
 use crate::{call, message, part};
 
-/// How many levels of nested containers are followed.
+/// Maximum depth of nested containers.
 const MAX_DEPTH: usize = 10;
 
 /// Messages parsed from a value.
@@ -21,13 +21,13 @@ pub struct ParsedMessages {
     pub messages: Vec<Message>,
     pub reasoning: Option<String>,
     pub stop_reason: Option<String>,
-    /// The source has messages; false if a bare text was taken as one.
+    /// Whether the source has messages; false if a plain string was read as one.
     pub structured: bool,
-    /// Texts are not parsed, even if they are the JSON of calls or parts.
+    /// Whether text is kept as it is, even if it is the JSON of calls or parts.
     pub literal: bool,
-    /// Parts of text are pieces of one text, which are joined without a separator.
-    pub has_pieces: bool,
-    /// Entries of `tool_calls` that name no tool.
+    /// Whether the text parts of a message are joined without a separator.
+    pub joins_text_parts: bool,
+    /// Entries of `tool_calls` without a tool name.
     pub unread_calls: Vec<Value>,
 }
 
@@ -36,7 +36,7 @@ impl ParsedMessages {
         self.messages.is_empty() && self.reasoning.is_none()
     }
 
-    /// Creates a single message from a bare text.
+    /// Creates a single message from a plain string.
     pub fn from_text(role: &str, text: &str) -> Self {
         Self { messages: vec![plain_message(role, text)], ..Self::default() }
     }
@@ -65,7 +65,7 @@ pub fn read(value: &Value, role: &str) -> Option<ParsedMessages> {
     (parse_value(value, role, MAX_DEPTH, &mut parsed) && !parsed.is_empty()).then_some(parsed)
 }
 
-/// Parses the messages of a model API. Such an API has separate fields for calls and parts, so texts are not parsed.
+/// Parses the messages of a model API. Such an API has separate fields for calls and parts, so text is not parsed.
 /// Other sources may encode calls and parts as the text of a message.
 pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, literal: true, ..ParsedMessages::default() };
@@ -73,14 +73,15 @@ pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
     (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
 }
 
-/// Like [`read_literal`], but joins the text parts of a message as the libraries of models do: without a separator.
-pub(crate) fn read_pieces(value: &Value, role: &str) -> Option<ParsedMessages> {
-    let mut parsed = ParsedMessages { structured: true, literal: true, has_pieces: true, ..ParsedMessages::default() };
+/// Like [`read_literal`], but joins the text parts of a message without a separator, as the SDKs of model APIs do.
+pub(crate) fn read_joined(value: &Value, role: &str) -> Option<ParsedMessages> {
+    let mut parsed =
+        ParsedMessages { structured: true, literal: true, joins_text_parts: true, ..ParsedMessages::default() };
     let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
     (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
 }
 
-/// Parses the messages of a value, or takes a bare text as one message.
+/// Parses the messages of a value, or reads a plain string as one message.
 pub fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> {
     if let Some(parsed) = read(value, role) {
         return Some(parsed);
@@ -195,7 +196,7 @@ fn parse_object(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mut
         }
         return parse_object(&inner, role, depth - 1, parsed);
     }
-    // A response: the message is inside.
+    // Responses contain the message.
     if let Some(Value::Array(choices)) = map.get("choices") {
         let mut known = false;
         // The first of several choices is the answer.
@@ -268,7 +269,7 @@ pub(crate) fn set_stop_reason(map: &Map<String, Value>, parsed: &mut ParsedMessa
     }
 }
 
-/// Joins the texts in a value: strings, text parts, and lists of them.
+/// Joins all text in a value: strings, text parts, and lists of them.
 pub fn collect_text(value: &Value) -> String {
     fn add(value: &Value, depth: usize, into: &mut String) {
         let mut push = |text: &str| {

@@ -129,7 +129,7 @@ pub(crate) fn read(value: &Value) -> Part {
         return Part::Call(call);
     }
     if kind.is_empty() {
-        // Gemini marks reasoning.
+        // Gemini marks reasoning with `thought`.
         if map.get("thought").and_then(Value::as_bool) == Some(true) {
             return Part::Reasoning(collect_text(value));
         }

@@ -93,7 +93,7 @@ pub(crate) struct GlobalArgs {
     /// Use only ASCII characters [default: from the locale]
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
-    /// Print only totals and what did not pass, without notes
+    /// Print only totals and cases that did not pass
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     #[arg(help = "Show cases in full; -vv also logs to stderr, -vvv logs more (KARAT_LOG sets a filter)")]
@@ -138,7 +138,7 @@ pub(crate) enum Verb {
     Contradictions(ContradictionsArgs),
     /// Import, receive, list and show traces
     Trace(TraceArgs),
-    /// Try an agent with a message, and find or show the preset for it
+    /// Send a message to an agent, detect its preset, and show presets
     Agent(AgentVerbArgs),
     /// Draft golden and labeled cases for a tool
     Forge(Box<ForgeArgs>),
@@ -148,7 +148,7 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
-    /// Write manual pages, for packages
+    /// Write manual pages
     #[command(hide = true)]
     Man(ManArgs),
 }

@@ -16,7 +16,7 @@ pub(crate) fn wrapped_error(error: &clap::Error, environment: &Environment) -> O
     Some(wrap_lines(&text, columns.max(MIN_COLUMNS)))
 }
 
-/// Wraps each line at its spaces, and indents what follows by two columns more than its start.
+/// Wraps each line at spaces. Continuation lines are indented by two more columns.
 fn wrap_lines(text: &str, columns: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {

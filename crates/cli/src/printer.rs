@@ -91,7 +91,7 @@ impl Printer {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
 
-    /// Breaks GitHub workflow commands in a text, if the output is a workflow's log.
+    /// Breaks GitHub workflow commands in text, if the output is a workflow's log.
     fn without_commands<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.is_github_log { break_commands(text) } else { Cow::Borrowed(text) }
     }
@@ -105,7 +105,7 @@ impl Printer {
         }
     }
 
-    /// Prints a text to stdout.
+    /// Prints text to stdout.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         self.write_stdout(text).map_err(|error| Failure::errored(error.to_string()))
     }
@@ -194,7 +194,7 @@ impl Printer {
         }
     }
 
-    /// Wraps a text behind a coloured label.
+    /// Wraps text behind a coloured label.
     fn with_label(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
         let text = self.wrap(&format!("{label} "), text).join("\n");
         match text.strip_prefix(label) {
@@ -203,7 +203,7 @@ impl Printer {
         }
     }
 
-    /// Wraps a text to the width of the terminal. Without a terminal it stays on one line, so that it can be found in
+    /// Wraps text to the width of the terminal. Without a terminal it stays on one line, so that it can be found in
     /// logs.
     fn wrap(&self, label: &str, text: &str) -> Vec<String> {
         // Redact before wrapping: a secret may contain spaces.
@@ -228,7 +228,7 @@ impl Printer {
         self.print_stderr(&self.wrap(indent, text).join("\n"));
     }
 
-    /// Prints a text to stderr without wrapping it.
+    /// Prints text to stderr without wrapping it.
     pub(crate) fn print_stderr(&self, text: &str) {
         let redacted = self.redactor.text(text).into_owned();
         // There is no way to report that stderr is closed.

@@ -38,7 +38,7 @@ impl<'p> Progress<'p> {
         Some(Self { bar, printer: surface.printer, updated: Instant::now() })
     }
 
-    /// Shows how much is done; does nothing shortly after an update.
+    /// Shows how much is done, at most once per `UPDATE_INTERVAL`.
     pub(crate) fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
         if self.updated.elapsed() >= UPDATE_INTERVAL {
             self.updated = Instant::now();

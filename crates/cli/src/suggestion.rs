@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use karat_json::nearest;
 
-/// Suggests the nearest verb in the error of an unknown one. clap prefers verbs with the same beginning.
+/// Suggests the nearest verb in the error for an unknown one. clap itself prefers verbs with the same prefix.
 pub(crate) fn suggest_verb(mut error: Error, root: &Command, arguments: &[String]) -> Error {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     if error.kind() == ErrorKind::InvalidSubcommand

@@ -57,7 +57,8 @@ pub struct CaseDetails {
 }
 
 impl From<Trace> for CaseDetails {
-    fn from(trace: Trace) -> Self {
+    fn from(mut trace: Trace) -> Self {
+        trace.tool_calls.shrink_to_fit();
         Self {
             tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
             response_length: trace.response.chars().count(),

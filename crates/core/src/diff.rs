@@ -400,16 +400,16 @@ mod tests {
         #[case] better: usize,
         #[case] verdict: Verdict,
     ) {
-        let found = suite(worse, better, 4);
-        assert_eq!((found.verdict, found.worse, found.better), (verdict, worse, better));
+        let change = suite(worse, better, 4);
+        assert_eq!((change.verdict, change.worse, change.better), (verdict, worse, better));
     }
 
     #[test]
     fn unpaired_and_errored_cases_do_not_count() {
         let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), several("t", 0, 0, 3)];
         let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), several("t", 3, 0, 0)];
-        let found = suite_change(&diff_cases(&before, &now));
-        assert_eq!((found.verdict, found.p_value), (Verdict::Unchanged, 1.0));
+        let change = suite_change(&diff_cases(&before, &now));
+        assert_eq!((change.verdict, change.p_value), (Verdict::Unchanged, 1.0));
     }
 
     #[rstest]

@@ -260,8 +260,8 @@ pub fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Op
     if share.is_none() {
         let help = value.as_f64().filter(|share| (1.0..=100.0).contains(share));
         let help = help.map(|percent| format!("did you mean {}?", format_number(percent / 100.0)));
-        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        let message = format!("{} must be a number between 0 and 1, found {found}", path.name());
+        let actual = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        let message = format!("{} must be a number between 0 and 1, found {actual}", path.name());
         problems.push(path, Subject::Value, message, help);
     }
     share
@@ -297,7 +297,7 @@ mod tests {
     fn rejects_invalid_gates(#[case] value: Value, #[case] expected: &[&str]) {
         let mut problems = Problems::default();
         Gates::read(&value, &Path::Root, &mut problems);
-        let found: Vec<String> = problems
+        let messages: Vec<String> = problems
             .into_list()
             .into_iter()
             .map(|problem| {
@@ -305,7 +305,7 @@ mod tests {
                 format!("{} {}{help}", problem.pointer, problem.message)
             })
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(messages, expected);
     }
 
     fn metrics() -> GateMetrics {
@@ -339,22 +339,22 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_just_reached_holds() {
-        let found = check_gates(&all(0.0), &metrics());
-        assert!(found.iter().all(|(_, held)| *held == Some(true)), "{found:?}");
-        let found = check_gates(&all(0.01), &metrics());
-        assert!(found.iter().all(|(_, held)| *held == Some(false)), "{found:?}");
-        assert_eq!(found[0].0, "passRate 0.95, at least 0.96");
-        assert_eq!(found[1].0, "maxCostUsd $0.3, at most $0.29");
-        assert_eq!(found[2].0, "p95LatencyMs 1900 ms, at most 1899.99 ms");
+        let gates = check_gates(&all(0.0), &metrics());
+        assert!(gates.iter().all(|(_, held)| *held == Some(true)), "{gates:?}");
+        let gates = check_gates(&all(0.01), &metrics());
+        assert!(gates.iter().all(|(_, held)| *held == Some(false)), "{gates:?}");
+        assert_eq!(gates[0].0, "passRate 0.95, at least 0.96");
+        assert_eq!(gates[1].0, "maxCostUsd $0.3, at most $0.29");
+        assert_eq!(gates[2].0, "p95LatencyMs 1900 ms, at most 1899.99 ms");
         assert_eq!(check(&Gates::default(), None, &metrics()), []);
     }
 
     #[test]
     fn inconclusive_cases_do_not_count_as_regressions() {
-        let found = check_gates(&all(0.0), &GateMetrics { inconclusive: 1, ..metrics() });
+        let gates = check_gates(&all(0.0), &GateMetrics { inconclusive: 1, ..metrics() });
         let expected = "maxRegressions 2, at most 2; 1 case passes less often, with too few trials to be significant";
-        assert_eq!(found[3], (expected.to_owned(), Some(true)));
-        assert!(found.iter().filter(|(text, _)| text.contains("less often")).count() == 1, "{found:?}");
+        assert_eq!(gates[3], (expected.to_owned(), Some(true)));
+        assert!(gates.iter().filter(|(text, _)| text.contains("less often")).count() == 1, "{gates:?}");
     }
 
     #[rstest]
@@ -363,21 +363,21 @@ mod tests {
     #[case(RubricTotals { errored: 1, ..metrics().rubric }, "1 of 5 cases have no score")]
     #[case(RubricTotals { skipped: 1, ..RubricTotals::default() }, "no rubric was judged")]
     fn rubric_score_needs_all_cases(#[case] rubric: RubricTotals, #[case] reason: &str) {
-        let found = check_gates(&all(0.0), &GateMetrics { rubric, ..metrics() });
-        assert_eq!(found[4], (format!("rubricScore not checked, at least 0.8: {reason}"), None));
+        let gates = check_gates(&all(0.0), &GateMetrics { rubric, ..metrics() });
+        assert_eq!(gates[4], (format!("rubricScore not checked, at least 0.8: {reason}"), None));
     }
 
     #[test]
     fn regressions_need_cases_in_common_with_the_baseline() {
-        let found = check_gates(&all(0.0), &GateMetrics { regressions: Some(0), compared: 0, ..metrics() });
+        let gates = check_gates(&all(0.0), &GateMetrics { regressions: Some(0), compared: 0, ..metrics() });
         let text = "maxRegressions not checked, at most 2: no case has a verdict both in the baseline and in this run";
-        assert_eq!(found[3], (text.to_owned(), None));
+        assert_eq!(gates[3], (text.to_owned(), None));
     }
 
     #[test]
     fn unknown_values_are_not_checked() {
-        let found = check_gates(&all(0.0), &GateMetrics::default());
-        assert!(found.iter().all(|(_, held)| held.is_none()), "{found:?}");
-        assert_eq!(found[3].0, "maxRegressions not checked, at most 2: there is no baseline");
+        let gates = check_gates(&all(0.0), &GateMetrics::default());
+        assert!(gates.iter().all(|(_, held)| held.is_none()), "{gates:?}");
+        assert_eq!(gates[3].0, "maxRegressions not checked, at most 2: there is no baseline");
     }
 }

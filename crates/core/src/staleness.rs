@@ -216,17 +216,21 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
         // Without metadata to compare, a missing registry does not matter.
         return if is_comparable(metadata) { vec![Staleness::NoRegistry { tool }] } else { Vec::new() };
     };
-    let mut found = Vec::new();
+    let mut staleness = Vec::new();
     if current.name.is_none() {
         let tool = tool.clone();
-        found.push(if current.has_gaps { Staleness::ToolUnreadable { tool } } else { Staleness::ToolMissing { tool } });
+        staleness.push(if current.has_gaps {
+            Staleness::ToolUnreadable { tool }
+        } else {
+            Staleness::ToolMissing { tool }
+        });
     }
     if let (Some(_), Some(reason)) = (&metadata.description_hash, &current.description_unknown) {
-        found.push(Staleness::DescriptionUnknown { tool: tool.clone(), reason: reason.clone() });
+        staleness.push(Staleness::DescriptionUnknown { tool: tool.clone(), reason: reason.clone() });
     } else if let (Some(generated), Some(hash)) = (&metadata.description_hash, &current.description_hash)
         && generated != hash
     {
-        found.push(Staleness::DescriptionChanged {
+        staleness.push(Staleness::DescriptionChanged {
             tool: tool.clone(),
             generated: generated.clone(),
             current: hash.clone(),
@@ -235,21 +239,21 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     if let (Some(generated), Some(_), None, None) =
         (&metadata.description_hash, &current.name, &current.description_hash, &current.description_unknown)
     {
-        found.push(Staleness::DescriptionRemoved { tool: tool.clone(), generated: generated.clone() });
+        staleness.push(Staleness::DescriptionRemoved { tool: tool.clone(), generated: generated.clone() });
     }
     // With gaps, the size is a lower bound, which is enough to detect growth.
     if let Some(generated) = metadata.registry_size
         && registry_size.saturating_mul(2) > generated.saturating_mul(3)
     {
-        found.push(Staleness::RegistryGrown { generated, current: registry_size });
+        staleness.push(Staleness::RegistryGrown { generated, current: registry_size });
     }
     if let (Some(generated), Some(version)) = (&metadata.tool_version, &current.version)
         && let (Some(old), Some(new)) = (major_version(generated), major_version(version))
         && old != new
     {
-        found.push(Staleness::MajorVersionChanged { tool, generated: generated.clone(), current: version.clone() });
+        staleness.push(Staleness::MajorVersionChanged { tool, generated: generated.clone(), current: version.clone() });
     }
-    found
+    staleness
 }
 
 /// Compares the overlap map that a suite was written for with the current one.
@@ -323,9 +327,9 @@ mod tests {
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
         let tool = Tool { name: "t".to_owned(), ..Tool::default() };
-        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
-        assert_eq!(found, [Staleness::DescriptionRemoved { tool: "t".to_owned(), generated: "x".to_owned() }]);
-        assert!(found[0].is_stale());
+        let staleness = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
+        assert_eq!(staleness, [Staleness::DescriptionRemoved { tool: "t".to_owned(), generated: "x".to_owned() }]);
+        assert!(staleness[0].is_stale());
     }
 
     #[test]
@@ -333,8 +337,8 @@ mod tests {
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = EvalFile { tool_name: "get-weather".to_owned(), ..file(metadata) };
         let tool = Tool { name: "get_weather".to_owned(), ..Tool::default() };
-        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
-        assert!(found[0].warning().starts_with("Evals for get_weather generated"), "{}", found[0].warning());
+        let staleness = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
+        assert!(staleness[0].warning().starts_with("Evals for get_weather generated"), "{}", staleness[0].warning());
     }
 
     #[test]
@@ -355,13 +359,13 @@ mod tests {
         let tool = Tool { name: "t".to_owned(), description, ..Tool::default() };
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
-        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
-        assert_eq!(found, [Staleness::DescriptionUnknown { tool: "t".to_owned(), reason: "a call".to_owned() }]);
-        assert!(!found[0].is_stale());
+        let staleness = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
+        assert_eq!(staleness, [Staleness::DescriptionUnknown { tool: "t".to_owned(), reason: "a call".to_owned() }]);
+        assert!(!staleness[0].is_stale());
         let mut registry = Registry::default();
         registry.add_gap(Gap { kind: GapKind::Unknown, location, message: "a loop".to_owned() });
-        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&registry)));
-        assert_eq!(found, [Staleness::ToolUnreadable { tool: "t".to_owned() }]);
+        let staleness = check_staleness(&file, &CurrentTool::find(&file, Some(&registry)));
+        assert_eq!(staleness, [Staleness::ToolUnreadable { tool: "t".to_owned() }]);
     }
 
     #[test]

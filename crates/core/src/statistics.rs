@@ -152,9 +152,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn assert_close(found: f64, expected: f64) {
+    fn assert_close(actual: f64, expected: f64) {
         let scale = expected.abs().max(1e-300);
-        assert!((found - expected).abs() / scale < 5e-4, "{found} is not {expected}");
+        assert!((actual - expected).abs() / scale < 5e-4, "{actual} is not {expected}");
     }
 
     fn fisher(a: usize, b: usize, c: usize, d: usize) -> f64 {
@@ -248,8 +248,8 @@ mod tests {
         #[case] d: usize,
         #[case] expected: f64,
     ) {
-        let found = fisher(a, b, c, d);
-        assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
+        let actual = fisher(a, b, c, d);
+        assert!((actual - expected).abs() < 1e-6, "{actual} is not {expected}");
     }
 
     #[test]
@@ -318,24 +318,24 @@ mod tests {
 
         #[test]
         fn sign_test_equals_its_definition(worse in 0_u32..50, better in 0_u32..50) {
-            let found = sign_test(worse as usize, better as usize);
-            prop_assert!((found - sign_by_definition(worse, better)).abs() < 1e-9, "{found}");
+            let actual = sign_test(worse as usize, better as usize);
+            prop_assert!((actual - sign_by_definition(worse, better)).abs() < 1e-9, "{actual}");
         }
 
         #[test]
         fn fisher_test_is_symmetric_in_all_tables(a in 0_usize..400, b in 0_usize..400, c in 0_usize..400, d in 0_usize..400) {
-            let found = fisher(a, b, c, d);
-            prop_assert!(found > 0.0 && found <= 1.0);
+            let p_value = fisher(a, b, c, d);
+            prop_assert!(p_value > 0.0 && p_value <= 1.0);
             for same in [fisher(c, d, a, b), fisher(b, a, d, c), fisher(a, c, b, d)] {
-                prop_assert!((found - same).abs() <= 1e-9 * found.max(1e-12) + 1e-12, "{found} {same}");
+                prop_assert!((p_value - same).abs() <= 1e-9 * p_value.max(1e-12) + 1e-12, "{p_value} {same}");
             }
         }
 
         #[test]
         fn percentile_is_one_of_the_values(values in prop::collection::vec(any::<u64>(), 1..50), percent in 0_u8..=100) {
-            let found = percentile(&values, percent).expect("values");
-            let below = values.iter().filter(|value| **value <= found).count();
-            prop_assert!(values.contains(&found));
+            let actual = percentile(&values, percent).expect("values");
+            let below = values.iter().filter(|value| **value <= actual).count();
+            prop_assert!(values.contains(&actual));
             prop_assert!(below * 100 >= values.len() * usize::from(percent));
         }
     }

@@ -55,7 +55,7 @@ impl Token<'_> {
 }
 
 impl TokenSources {
-    /// Replaces every token in `text` by the text form of its value.
+    /// Replaces every token in `text` with the text form of its value.
     pub fn resolve(&self, text: &str) -> Resolved {
         let mut out = String::with_capacity(text.len());
         let mut unresolved = Vec::new();
@@ -86,8 +86,8 @@ impl TokenSources {
     fn replace_tokens(&self, value: &Value, unresolved: &mut Vec<String>) -> Value {
         match value {
             Value::String(text) => {
-                if let Some(found) = single_token(text).and_then(|token| self.lookup(token)) {
-                    return found.clone();
+                if let Some(value) = single_token(text).and_then(|token| self.lookup(token)) {
+                    return value.clone();
                 }
                 match self.resolve(text) {
                     Resolved::Text(text) => Value::String(text),
@@ -182,8 +182,8 @@ fn single_token(text: &str) -> Option<Token<'_>> {
 pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
-        while let Some(found) = text[from..].find("{{") {
-            let start = from + found;
+        while let Some(offset) = text[from..].find("{{") {
+            let start = from + offset;
             let token = token_at(text, start);
             // An opening brace may belong to the next token: `{{{seed:a}}`.
             from = token.map_or(start + 1, |token| start + token.text.len());
@@ -200,7 +200,7 @@ pub fn looks_like_token(text: &str) -> bool {
     text.match_indices("{{").any(|(start, _)| {
         let inner = &text[start + 2..];
         let name = inner.split_once(':').map_or("", |(name, _)| name.trim());
-        // Many short words are near to `row`.
+        // Many short words are similar to `row`, so only its spelling variants count.
         let is_row = ["row", "rows"].iter().any(|word| name.eq_ignore_ascii_case(word));
         name.chars().all(char::is_alphabetic)
             && (is_row || nearest(name, &["seed", "snapshot"]).is_some())

@@ -1,4 +1,4 @@
-//! An agent's answer to one message, in the one form that is judged for every kind of agent.
+//! An agent's answer to one message. All kinds of agents are judged by this form.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,7 +22,7 @@ pub struct Trace {
     pub latency_ms: f64,
     /// From sending the message to the first text of the answer; known only for streams.
     pub first_token_ms: Option<f64>,
-    /// Whether the agent does not report its tool calls. `tool_calls` is then empty and proves nothing.
+    /// Whether the agent does not report its tool calls. `tool_calls` is then empty, even if tools were called.
     pub calls_unreported: bool,
     /// Standard error of an agent that is a program.
     pub stderr: Option<String>,
@@ -73,7 +73,7 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-/// Keeps an explicit null apart from an absent value.
+/// Distinguishes an explicit null from an absent value.
 fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use karat_core::judgement::{Conclusion, ErrorKind};
 use karat_core::outcome::Outcome;
 use karat_json::{
-    Finding, Location, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
-    read_word, type_name,
+    Finding, Location, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_enum, read_object_map,
+    read_string, type_name,
 };
 
 /// One line of a `.cases.jsonl` file.
@@ -21,12 +21,12 @@ pub struct FunctionCase {
     pub name: Option<String>,
     /// The trace's JSON text, verbatim.
     pub trace: String,
-    pub expected: Expected,
+    pub expected: ExpectedResult,
 }
 
 /// The expected result of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedResult {
     Verdict {
         passed: bool,
         /// A string that the reason must contain.
@@ -75,8 +75,8 @@ impl FunctionCase {
             if !line.trim_start().is_empty() {
                 match Self::read(line, index + 1) {
                     Ok(case) => cases.push(case),
-                    Err(found) => {
-                        findings.extend(found.into_iter().map(|finding| shift_finding(finding, start, index)));
+                    Err(line_findings) => {
+                        findings.extend(line_findings.into_iter().map(|finding| shift_finding(finding, start, index)));
                     }
                 }
             }
@@ -93,7 +93,7 @@ impl FunctionCase {
         }
         let mut problems = Problems::default();
         let read = read_case(&value, &mut problems);
-        let trace = locate(text, "/trace").and_then(|found| text.get(found.value));
+        let trace = locate(text, "/trace").and_then(|member| text.get(member.value));
         match (read, trace) {
             (Some((name, expected)), Some(trace)) if problems.is_empty() => {
                 Ok(Self { line, name, trace: trace.to_owned(), expected })
@@ -105,13 +105,13 @@ impl FunctionCase {
     /// Compares the result with the expected one. An unexpected error is `Errored`, not `Failed`.
     pub fn outcome(&self, actual: &Conclusion) -> Outcome {
         match (&self.expected, actual) {
-            (Expected::Verdict { .. }, Conclusion::Error(_)) => Outcome::Errored,
-            (Expected::Verdict { passed, reason: part }, Conclusion::Verdict { passed: actual, reason }) => {
+            (ExpectedResult::Verdict { .. }, Conclusion::Error(_)) => Outcome::Errored,
+            (ExpectedResult::Verdict { passed, reason: part }, Conclusion::Verdict { passed: actual, reason }) => {
                 let holds = passed == actual && part.as_ref().is_none_or(|part| reason.contains(part.as_str()));
                 if holds { Outcome::Passed } else { Outcome::Failed }
             }
-            (Expected::Error(kind), Conclusion::Error(error)) if error.kind == *kind => Outcome::Passed,
-            (Expected::Error(_), _) => Outcome::Failed,
+            (ExpectedResult::Error(kind), Conclusion::Error(error)) if error.kind == *kind => Outcome::Passed,
+            (ExpectedResult::Error(_), _) => Outcome::Failed,
         }
     }
 }
@@ -120,13 +120,13 @@ impl FunctionCase {
 fn detect_other_layout(text: &str) -> Option<Finding> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let is_whole_array = || parse(text.trim()).is_ok_and(|value| value.is_array());
-    let (found, command) = match first.as_bytes() {
+    let (layout, command) = match first.as_bytes() {
         [b'[', ..] if parse(first).is_err() || is_whole_array() => ("an array", "jq -c '.[]'"),
         [b'{'] => ("an object over several lines", "jq -c ."),
         _ => return None,
     };
     let start = text.len() - text.trim_start().len();
-    let message = format!("expected one JSON object per line, found {found}");
+    let message = format!("expected one JSON object per line, found {layout}");
     Some(finding_at(text, start..start + first.len(), message, Some(format!("convert the file with {command}"))))
 }
 
@@ -134,7 +134,7 @@ fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<Str
     Finding { location: Location::new(text, range), pointer: None, case_id: None, message, help }
 }
 
-fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, Expected)> {
+fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, ExpectedResult)> {
     let path = &Path::Root;
     let mut object = ObjectReader::open(value, path, problems)?;
     let name = object.optional("name", path, problems, read_string);
@@ -143,7 +143,7 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
     let reason = object.optional("reason", path, problems, read_string);
     let error = object.optional("error", path, problems, |value, path, problems| {
         let from_name = |name: &str| ErrorKind::ALL.into_iter().find(|kind| kind.name() == name);
-        read_word(value, path, problems, &ErrorKind::ALL.map(ErrorKind::name), from_name)
+        read_enum(value, path, problems, &ErrorKind::ALL.map(ErrorKind::name), from_name)
     });
     let has = |key: &str| value.get(key).is_some();
     if has("expected") == has("error") {
@@ -162,8 +162,8 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
     object.close(path, problems);
     trace?;
     let expected = match (passed, error) {
-        (Some(passed), None) => Expected::Verdict { passed, reason },
-        (None, Some(kind)) => Expected::Error(kind),
+        (Some(passed), None) => ExpectedResult::Verdict { passed, reason },
+        (None, Some(kind)) => ExpectedResult::Error(kind),
         _ => return None,
     };
     Some((name, expected))
@@ -236,8 +236,8 @@ impl TestedCase {
     pub fn new(case: FunctionCase, actual: Conclusion) -> Self {
         let outcome = case.outcome(&actual);
         let (expected, expected_reason, expected_error) = match case.expected {
-            Expected::Verdict { passed, reason } => (Some(passed), reason, None),
-            Expected::Error(kind) => (None, None, Some(kind)),
+            ExpectedResult::Verdict { passed, reason } => (Some(passed), reason, None),
+            ExpectedResult::Error(kind) => (None, None, Some(kind)),
         };
         let (result, reason, error) = match actual {
             Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
@@ -285,10 +285,10 @@ mod tests {
         let text = "\n{\"name\": \"n\", \"trace\": {\"a\": 1.50 }, \"expected\": true, \"reason\": \"r\"}\r\n  \n\
                     {\"trace\": {}, \"error\": \"exception\"}";
         let cases = FunctionCase::read_all(text).expect("valid");
-        let first = Expected::Verdict { passed: true, reason: Some("r".to_owned()) };
+        let first = ExpectedResult::Verdict { passed: true, reason: Some("r".to_owned()) };
         assert_eq!((cases[0].line, cases[0].name.as_deref(), &cases[0].expected), (2, Some("n"), &first));
         assert_eq!(cases[0].trace, "{\"a\": 1.50 }", "verbatim");
-        assert_eq!((cases[1].line, &cases[1].expected), (4, &Expected::Error(ErrorKind::Exception)));
+        assert_eq!((cases[1].line, &cases[1].expected), (4, &ExpectedResult::Error(ErrorKind::Exception)));
     }
 
     #[rstest]

@@ -61,8 +61,8 @@ impl EvalDetails {
 }
 
 fn counts_of(version: u64, counts: &[VersionCounts]) -> VersionCounts {
-    let found = counts.iter().find(|counts| counts.version == version);
-    found.copied().unwrap_or(VersionCounts { version, ..VersionCounts::default() })
+    let version_counts = counts.iter().find(|counts| counts.version == version);
+    version_counts.copied().unwrap_or(VersionCounts { version, ..VersionCounts::default() })
 }
 
 /// Output of `karat eval history --format json`.

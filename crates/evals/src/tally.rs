@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_each_kind_of_error_apart_from_failures() {
+    fn counts_errors_by_kind_and_not_as_failures() {
         let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
         for kind in ErrorKind::ALL {
             tally.add(&[error(kind), verdict(false)], || kind.to_string());

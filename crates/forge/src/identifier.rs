@@ -11,7 +11,7 @@ pub(crate) fn is_identifier(name: &str) -> bool {
     name.chars().all(is_plain) && (name.trim_matches('_').contains('_') || is_camel_case())
 }
 
-/// Whether a text is raw data that no answer should contain: `"tool":`, `fetchedAt`, `undefined`.
+/// Whether text is raw data that no answer should contain: `"tool":`, `fetchedAt`, `undefined`.
 pub(crate) fn is_raw(text: &str) -> bool {
     matches!(text, "undefined" | "null" | "NaN") || text.contains(['"', '{', '}', '[']) || is_identifier(text)
 }

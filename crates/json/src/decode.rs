@@ -220,7 +220,7 @@ pub fn read_pointer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> 
 }
 
 /// Reads a string from a closed set.
-pub fn read_word<T>(
+pub fn read_enum<T>(
     value: &Value,
     path: &Path<'_>,
     problems: &mut Problems,
@@ -228,15 +228,15 @@ pub fn read_word<T>(
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Option<T> {
     let name = read_string(value, path, problems)?;
-    let found = from_name(&name);
-    if found.is_none() {
+    let parsed = from_name(&name);
+    if parsed.is_none() {
         let help = match nearest(&name, names) {
             Some(known) => format!("did you mean '{known}'?"),
             None => format!("expected one of: {}", names.join(", ")),
         };
         problems.push(path, Subject::Value, format!("invalid value '{name}' for {}", path.name()), Some(help));
     }
-    found
+    parsed
 }
 
 pub fn read_bool(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<bool> {
@@ -289,8 +289,8 @@ fn read_whole(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems)
     });
     let count = whole.filter(|count| *count >= min);
     if count.is_none() {
-        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        problems.at(path, format!("{} must be an integer of at least {min}, found {found}", path.name()));
+        let actual = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        problems.at(path, format!("{} must be an integer of at least {min}, found {actual}", path.name()));
     }
     count
 }

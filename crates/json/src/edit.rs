@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::layout::{Layout, MAX_LINE_WIDTH, holds_object, indent_at, line_start};
-use super::locate::{Located, children, locate};
+use super::locate::{MemberRange, children, locate};
 use super::{SyntaxError, parse};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -70,7 +70,7 @@ impl JsonText {
     /// Adds a member to the object at a JSON pointer.
     pub fn insert(&mut self, object: &str, key: &str, value: &Value, side: Side) -> Result<(), EditError> {
         let range = self.container(object, b'{', "object")?;
-        let is_taken = |child: &Located| {
+        let is_taken = |child: &MemberRange| {
             let name = child.key.clone().and_then(|key| serde_json::from_str::<String>(&self.text[key]).ok());
             name.as_deref() == Some(key)
         };
@@ -120,11 +120,11 @@ impl JsonText {
 
     /// Removes the member or element at a JSON pointer, with its comma and its line.
     pub fn remove(&mut self, pointer: &str) -> Result<(), EditError> {
-        let found = self.find(pointer)?;
+        let member = self.find(pointer)?;
         let (parent, _) = pointer.rsplit_once('/').ok_or(EditError::Root)?;
         let container = self.find(parent)?.value;
         let all = children(&self.text, container.start);
-        let at = all.iter().position(|child| child.value == found.value).unwrap_or_default();
+        let at = all.iter().position(|child| child.value == member.value).unwrap_or_default();
         let removed = match (at, all.len()) {
             (_, 1) => container.start + 1..container.end - 1,
             (0, _) => start(&all[0])..start(&all[1]),
@@ -136,7 +136,7 @@ impl JsonText {
 
     /// Replaces the value at a JSON pointer.
     pub fn replace(&mut self, pointer: &str, value: &Value) -> Result<(), EditError> {
-        let Located { value: range, .. } = self.find(pointer)?;
+        let MemberRange { value: range, .. } = self.find(pointer)?;
         let one_line = self.layout.one_line(None, value);
         let is_inline = is_non_empty_container(&self.text[range.clone()]) && !self.text[range.clone()].contains('\n');
         let new = if self.is_single_line() || (is_inline && self.width_with(&range, &one_line) <= MAX_LINE_WIDTH) {
@@ -148,7 +148,7 @@ impl JsonText {
         Ok(())
     }
 
-    fn find(&self, pointer: &str) -> Result<Located, EditError> {
+    fn find(&self, pointer: &str) -> Result<MemberRange, EditError> {
         locate(&self.text, pointer).ok_or_else(|| EditError::NotFound { pointer: pointer.to_owned() })
     }
 
@@ -216,7 +216,13 @@ impl JsonText {
     }
 
     /// Inserts the new child before the first or after the last one.
-    fn insert_next_to(&self, pointer: &str, container: &Range<usize>, sibling: &Located, new: &NewChild<'_>) -> Step {
+    fn insert_next_to(
+        &self,
+        pointer: &str,
+        container: &Range<usize>,
+        sibling: &MemberRange,
+        new: &NewChild<'_>,
+    ) -> Step {
         let text = &self.text;
         let own_start = start(sibling);
         let at = if new.side == Side::First { own_start } else { sibling.value.end };
@@ -282,7 +288,7 @@ enum Step {
     Break(Range<usize>),
 }
 
-fn start(child: &Located) -> usize {
+fn start(child: &MemberRange) -> usize {
     child.key.as_ref().map_or(child.value.start, |key| key.start)
 }
 

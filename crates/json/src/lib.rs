@@ -21,14 +21,14 @@ mod severity;
 pub mod text;
 
 pub use decode::{
-    ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_object_map,
-    read_pointer, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word,
-    type_name,
+    ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_enum,
+    read_object_map, read_pointer, read_positive_count, read_positive_number, read_string, read_string_map,
+    read_strings, type_name,
 };
 pub use edit::{EditError, JsonText, Side};
 pub use invalid_file::{InvalidFile, without_bom};
 pub use json::{SyntaxError, parse};
-pub use locate::{Located, locate};
+pub use locate::{MemberRange, locate};
 pub use location::{Finding, Location, Position, locate_values};
 pub use nearest::nearest;
 pub use number::{Decimal, equal_json, number_text};

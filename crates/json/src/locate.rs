@@ -5,21 +5,21 @@ use std::ops::Range;
 
 /// Byte ranges of a located member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub struct MemberRange {
     /// The key with its quotes, for a member of an object.
     pub key: Option<Range<usize>>,
     pub value: Range<usize>,
 }
 
 /// Locates the value of `pointer` in a valid JSON document.
-pub fn locate(text: &str, pointer: &str) -> Option<Located> {
+pub fn locate(text: &str, pointer: &str) -> Option<MemberRange> {
     Locator::new(text).locate(pointer)
 }
 
 /// Lists the members of the object, or the elements of the array, at offset `start` of a valid JSON text.
-pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
+pub(super) fn children(text: &str, start: usize) -> Vec<MemberRange> {
     let mut scanner = Scanner { text: text.as_bytes(), at: start };
-    let mut found = Vec::new();
+    let mut members = Vec::new();
     let is_object = scanner.peek() == Some(b'{');
     scanner.step();
     while let Some(byte) = scanner.peek().filter(|byte| !b"]}".contains(byte)) {
@@ -32,10 +32,10 @@ pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
         if scanner.skip_value().is_none() {
             break;
         }
-        found.push(Located { key, value: value..scanner.at });
+        members.push(MemberRange { key, value: value..scanner.at });
         scanner.skip_space();
     }
-    found
+    members
 }
 
 /// Locates many pointers in one text. Caches where array elements and root members start, so that each is scanned once.
@@ -60,13 +60,13 @@ impl<'t> Locator<'t> {
         Self { text, elements: HashMap::new(), members: Members::default() }
     }
 
-    pub(super) fn locate(&mut self, pointer: &str) -> Option<Located> {
+    pub(super) fn locate(&mut self, pointer: &str) -> Option<MemberRange> {
         let mut scanner = Scanner { text: self.text.as_bytes(), at: 0 };
         scanner.skip_space();
-        let mut found = Located { key: None, value: 0..0 };
+        let mut member = MemberRange { key: None, value: 0..0 };
         for (depth, segment) in pointer.split('/').skip(1).enumerate() {
             let name = segment.replace("~1", "/").replace("~0", "~");
-            found.key = match scanner.peek()? {
+            member.key = match scanner.peek()? {
                 b'{' if depth == 0 => Some(scanner.enter_cached_member(self.text, &name, &mut self.members)?),
                 b'{' => Some(scanner.enter_member(self.text, &name)?),
                 b'[' => {
@@ -79,8 +79,8 @@ impl<'t> Locator<'t> {
         }
         let start = scanner.at;
         scanner.skip_value()?;
-        found.value = start..scanner.at;
-        Some(found)
+        member.value = start..scanner.at;
+        Some(member)
     }
 }
 
@@ -110,8 +110,8 @@ impl Scanner<'_> {
         self.step();
         while self.peek()? == b'"' {
             let key = self.key()?;
-            let found: String = serde_json::from_str(&text[key.clone()]).ok()?;
-            if found == name {
+            let member_name: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            if member_name == name {
                 return Some(key);
             }
             self.skip_value()?;
@@ -185,16 +185,16 @@ impl Scanner<'_> {
             self.skip_space();
             self.step();
             let value = self.at;
-            let found: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            let member_name: String = serde_json::from_str(&text[key.clone()]).ok()?;
             self.skip_value()?;
             self.skip_space();
             if self.peek()? == b',' {
                 self.step();
             }
             members.next = Some(self.at);
-            let is_match = found == name;
+            let is_match = member_name == name;
             // The first of several members with the same name wins, as in `enter_member`.
-            members.found.entry(found).or_insert_with(|| (key.clone(), value));
+            members.found.entry(member_name).or_insert_with(|| (key.clone(), value));
             if is_match {
                 self.at = value;
                 return Some(key);
@@ -249,9 +249,9 @@ mod tests {
     #[case("/a/2", None, "[]")]
     #[case("/cases/k", Some(r#""k""#), "-1.5e3")]
     fn locates_values(#[case] pointer: &str, #[case] key: Option<&str>, #[case] value: &str) {
-        let found = locate(TEXT, pointer).expect("present");
-        assert_eq!(found.key.map(|range| &TEXT[range]), key);
-        assert_eq!(&TEXT[found.value], value);
+        let member = locate(TEXT, pointer).expect("present");
+        assert_eq!(member.key.map(|range| &TEXT[range]), key);
+        assert_eq!(&TEXT[member.value], value);
     }
 
     /// A used locator returns the same as a new one, in any order.
@@ -316,9 +316,9 @@ mod tests {
             pointers(&value, String::new(), &mut all);
             let mut locator = Locator::new(&text);
             for pointer in all {
-                let found = locate(&text, &pointer).expect("located");
-                prop_assert_eq!(locator.locate(&pointer), Some(found.clone()));
-                let read: Value = serde_json::from_str(&text[found.value]).expect("a value");
+                let member = locate(&text, &pointer).expect("located");
+                prop_assert_eq!(locator.locate(&pointer), Some(member.clone()));
+                let read: Value = serde_json::from_str(&text[member.value]).expect("a value");
                 prop_assert_eq!(Some(&read), value.pointer(&pointer));
             }
         }

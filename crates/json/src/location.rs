@@ -61,19 +61,19 @@ impl Location {
 pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
     let mut locator = Locator::new(text);
     let starts: Vec<Option<usize>> =
-        pointers.iter().map(|pointer| locator.locate(pointer).map(|found| found.value.start)).collect();
+        pointers.iter().map(|pointer| locator.locate(pointer).map(|member| member.value.start)).collect();
     let mut order: Vec<usize> = (0..starts.len()).collect();
     order.sort_by_key(|&index| starts[index]);
     let (mut offset, mut position) = (0, Position::START);
-    let mut found = vec![None; starts.len()];
+    let mut positions = vec![None; starts.len()];
     for index in order {
         if let Some(start) = starts[index] {
             position = position.after(&text[offset..start]);
             offset = start;
-            found[index] = Some(position);
+            positions[index] = Some(position);
         }
     }
-    found
+    positions
 }
 
 /// A problem with its position in the source text, for display.
@@ -166,8 +166,8 @@ fn range_of(locator: &mut Locator<'_>, problem: &Problem) -> Range<usize> {
     let mut pointer = problem.pointer.as_str();
     loop {
         match (locator.locate(pointer), problem.subject, pointer.rsplit_once('/')) {
-            (Some(found), Subject::Key, _) => return found.key.unwrap_or(found.value),
-            (Some(found), Subject::Value, _) => return found.value,
+            (Some(member), Subject::Key, _) => return member.key.unwrap_or(member.value),
+            (Some(member), Subject::Value, _) => return member.value,
             (None, _, Some((parent, _))) if !parent.is_empty() => pointer = parent,
             (None, ..) => return 0..0,
         }
@@ -182,9 +182,9 @@ mod tests {
     fn locates_values_in_any_order() {
         let text = "{\"é\": [1,\n  {\"b\": 2}], \"c\": 3}";
         let pointers = ["/c", "/nowhere", "/é/1/b", "/é/0"].map(str::to_owned);
-        let found = locate_values(text, &pointers);
-        let found: Vec<Option<(usize, usize)>> =
-            found.into_iter().map(|found| found.map(|position| (position.line, position.column))).collect();
-        assert_eq!(found, [Some((2, 19)), None, Some((2, 9)), Some((1, 8))]);
+        let positions = locate_values(text, &pointers);
+        let positions: Vec<Option<(usize, usize)>> =
+            positions.into_iter().map(|position| position.map(|position| (position.line, position.column))).collect();
+        assert_eq!(positions, [Some((2, 19)), None, Some((2, 9)), Some((1, 8))]);
     }
 }

@@ -196,8 +196,8 @@ proptest! {
         let other = regress::Regex::new(&pattern).unwrap();
         for text in texts {
             // Giving up is not an answer.
-            if let Ok(found) = is_match(&pattern, &text) {
-                prop_assert_eq!(found, other.find(&text).is_some(), "{:?} on {:?}", pattern, text);
+            if let Ok(matches) = is_match(&pattern, &text) {
+                prop_assert_eq!(matches, other.find(&text).is_some(), "{:?} on {:?}", pattern, text);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Commands and how to run them.
+//! Commands that run to completion.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,7 @@ pub struct Command {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub folder: PathBuf,
-    /// The whole environment; karat's own if not given.
+    /// The whole environment; `None` means karat's own.
     pub environment: Option<BTreeMap<String, String>>,
     pub stderr: Capture,
 }
@@ -32,9 +32,9 @@ pub struct Limits {
     pub time: Option<Duration>,
 }
 
-/// Result of a command that exited by itself.
+/// Output of a command that exited by itself.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CommandOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     /// The captured stderr.
@@ -64,7 +64,7 @@ pub enum Failure {
     #[error("timed out after {} ms", .limit.as_millis())]
     TimedOut { limit: Duration },
     #[error("cannot wait for its exit")]
-    Lost,
+    Wait,
 }
 
 impl Command {
@@ -97,7 +97,7 @@ impl Command {
 
     /// Runs the program to completion with `input` on its stdin. Kills the program and its descendants when the future
     /// is dropped or a limit is exceeded.
-    pub async fn run(&self, input: &[u8], limits: Limits) -> Result<Finished, RunError> {
+    pub async fn run(&self, input: &[u8], limits: Limits) -> Result<CommandOutput, RunError> {
         let started = self.start();
         let (process, stdin, stdout) =
             started.map_err(|error| RunError { failure: Failure::Start(error), stderr: String::new() })?;
@@ -109,7 +109,7 @@ impl Command {
         };
         let stderr = process.stderr();
         match ended {
-            Ok(Exit { status, elapsed }) => Ok(Finished { status, stdout: written, stderr, elapsed }),
+            Ok(Exit { status, elapsed }) => Ok(CommandOutput { status, stdout: written, stderr, elapsed }),
             Err(failure) => Err(RunError { failure, stderr }),
         }
     }
@@ -133,7 +133,7 @@ async fn exchange(
                 is_read = true;
             }
             () = &mut writing, if !is_written => is_written = true,
-            exit = process.exited() => break exit.ok_or(Failure::Lost)?,
+            exit = process.exited() => break exit.ok_or(Failure::Wait)?,
         }
     };
     // Another process holds the pipe open, but all output of the program is in it by now.

@@ -84,14 +84,14 @@ fn descendants(process: u32) -> Vec<u32> {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut found = Vec::new();
+    let mut descendants = Vec::new();
     let mut parents = vec![process];
     while let Some(parent) = parents.pop() {
         let children = children.remove(&parent).unwrap_or_default();
         parents.extend(&children);
-        found.extend(children);
+        descendants.extend(children);
     }
-    found
+    descendants
 }
 
 #[cfg(target_os = "linux")]
@@ -109,7 +109,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills all processes that inherited a mark, whatever their parents, groups and sessions are.
+/// Kills all processes that inherited a mark, regardless of their parents, groups and sessions.
 #[cfg(target_os = "linux")]
 fn kill_marked(mark: &str) {
     let variable = format!("{MARK_VARIABLE}={mark}");

@@ -12,7 +12,7 @@ mod line_process;
 mod process;
 
 pub use capture::{Capture, Keep};
-pub use command::{Command, Failure, Finished, Limits, RunError};
+pub use command::{Command, CommandOutput, Failure, Limits, RunError};
 pub use group::kill_all;
-pub use line_process::{AskError, LineProcess};
+pub use line_process::{LineProcess, LineProcessError};
 pub use process::{Exit, Process, Stdout};

@@ -1,4 +1,4 @@
-//! Programs that stay running and answer each line with a line.
+//! Long-running programs that answer each line on stdin with a line on stdout.
 
 use std::io;
 use std::time::Duration;
@@ -20,9 +20,9 @@ pub struct LineProcess {
     stdout: BufReader<Stdout>,
 }
 
-/// Why a program did not answer. It cannot be asked again.
+/// Why a program did not answer. It cannot be used again.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum LineProcessError {
     #[error("exited")]
     Exited(Exit),
     #[error("closed its stdout")]
@@ -41,12 +41,12 @@ impl LineProcess {
     }
 
     /// Sends a line and returns the program's next line that is not blank, without its line break.
-    pub async fn ask(&mut self, line: &str, max_bytes: usize) -> Result<Vec<u8>, AskError> {
+    pub async fn request(&mut self, line: &str, max_bytes: usize) -> Result<Vec<u8>, LineProcessError> {
         let request = [line.as_bytes(), b"\n"].concat();
         let (stdin, stdout, process) = (&mut self.stdin, &mut self.stdout, &self.process);
         // Concurrently, since a program may write before it has read everything.
         let write = async {
-            // A program that does not read has exited or will; the end of its stdout tells.
+            // A write error is ignored: reading stdout reports the exit.
             if stdin.write_all(&request).await.is_ok() {
                 stdin.flush().await.ok();
             }
@@ -59,13 +59,12 @@ impl LineProcess {
     }
 
     /// Reads the next line that is not blank, without its line break.
-    pub async fn read_line(&mut self, max_bytes: usize) -> Result<Vec<u8>, AskError> {
+    pub async fn read_line(&mut self, max_bytes: usize) -> Result<Vec<u8>, LineProcessError> {
         read_line(&mut self.stdout, &self.process, max_bytes).await
     }
 
-    /// Whether the program has exited, or wrote something that was not asked for. What it wrote since the last answer is
-    /// only found if it has arrived.
-    pub async fn is_out_of_step(&mut self) -> bool {
+    /// Whether the program has exited or wrote unrequested output. Output is only noticed once it has arrived.
+    pub async fn is_unusable(&mut self) -> bool {
         if !self.stdout.buffer().trim_ascii().is_empty() {
             return true;
         }
@@ -83,13 +82,17 @@ impl LineProcess {
     }
 }
 
-async fn read_line(stdout: &mut BufReader<Stdout>, process: &Process, max_bytes: usize) -> Result<Vec<u8>, AskError> {
+async fn read_line(
+    stdout: &mut BufReader<Stdout>,
+    process: &Process,
+    max_bytes: usize,
+) -> Result<Vec<u8>, LineProcessError> {
     let mut line = Vec::new();
     loop {
-        let available = stdout.fill_buf().await.map_err(AskError::Read)?;
+        let available = stdout.fill_buf().await.map_err(LineProcessError::Read)?;
         if available.is_empty() {
             let exit = process.exited_within(EXIT_TIMEOUT).await;
-            return Err(exit.map_or(AskError::Closed, AskError::Exited));
+            return Err(exit.map_or(LineProcessError::Closed, LineProcessError::Exited));
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(available.len(), |end| end + 1);
@@ -97,7 +100,7 @@ async fn read_line(stdout: &mut BufReader<Stdout>, process: &Process, max_bytes:
         stdout.consume(taken);
         // Without the line break.
         if line.len() > max_bytes + 2 {
-            return Err(AskError::TooLarge { limit: max_bytes });
+            return Err(LineProcessError::TooLarge { limit: max_bytes });
         }
         if end.is_some() {
             let trimmed = line.trim_ascii();

@@ -44,9 +44,9 @@ pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> R
         return Err(Error::invalid(format!("folder {display_path} does not exist"))
             .hint("pass eval files or a folder, or run 'karat init' to create the first eval file"));
     }
-    let found = walk(paths, layout, current_dir, FileKind::EvalFiles)?;
-    if found.files.is_empty() {
-        let message = match found.ignored.first() {
+    let discovery = walk(paths, layout, current_dir, FileKind::EvalFiles)?;
+    if discovery.files.is_empty() {
+        let message = match discovery.ignored.first() {
             Some(ignored) => format!("no eval files found; {ignored}"),
             None => "no eval files found".to_owned(),
         };
@@ -54,7 +54,7 @@ pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> R
             "eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or contain cases",
         ));
     }
-    Ok(found)
+    Ok(discovery)
 }
 
 fn default_folder(layout: &Layout) -> PathBuf {
@@ -110,7 +110,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
             break;
         } else {
             let problem = if full.exists() { "is not a regular file" } else { "does not exist" };
-            return Err(Error::invalid(format!("{} {problem}", path.display())));
+            return Err(Error::invalid(format!("path {} {problem}", path.display())));
         }
     }
     let other = paths.iter().find_map(|path| Some((path, other_project_file(&current_dir.join(path), layout)?)));

@@ -42,7 +42,7 @@ impl EarlierResults {
             result_paths(&layout.output_dir).iter().filter_map(|path| read_unless_rubric(path, "").ok()?).collect();
         sort_newest_first(&mut suites);
         if suites.is_empty() {
-            return Err(Error::invalid(format!("no earlier results in {}", layout.output_dir.display()))
+            return Err(Error::invalid(format!("no runs in {}", layout.display_path(&layout.output_dir)))
                 .hint("run all cases once, or pass a result with --baseline"));
         }
         Ok(Self { suites })

@@ -108,7 +108,7 @@ fn failure_message(failure: &Failure) -> String {
         Failure::Start(error) => format!("it cannot be started: {error}"),
         Failure::TooLarge { limit } => format!("it wrote more than {} MB", limit >> 20),
         Failure::Read(error) => format!("its output cannot be read: {error}"),
-        Failure::TimedOut { .. } | Failure::Lost => failure.to_string(),
+        Failure::TimedOut { .. } | Failure::Wait => failure.to_string(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Trials of agents, and presets.
+//! The output of `karat agent`.
 
 use std::fmt::Write as _;
 
@@ -17,14 +17,14 @@ use crate::terminal_text::{pad, printable, truncate, wrap};
 
 /// Width of labels, with the space after them.
 const LABEL_WIDTH: usize = 14;
-/// Lines of a request or reply that are shown.
+/// Maximum number of lines of a request or reply.
 const MAX_BODY_LINES: usize = 16;
-/// Lines of an answer or a call that are shown.
+/// Maximum number of lines of an answer or a call.
 const MAX_TEXT_LINES: usize = 10;
 /// Space between two columns of the table of presets.
 const GAP: usize = 2;
 
-/// Renders what was sent to an agent, what it replied, and what was read from it.
+/// Renders the requests to an agent, its replies, and the answers that were read from them.
 pub fn agent_trial_text(trial: &AgentTrial, settings: ConsoleSettings) -> String {
     let page = Page { settings };
     let mut out = String::new();
@@ -53,7 +53,7 @@ impl Page {
         while let Some(exchange) = exchanges.next() {
             if exchange.purpose == "poll" {
                 polls += 1;
-                // The last one has the answer.
+                // Only the last poll has the answer.
                 let is_repeated = exchanges.peek().is_some_and(|next| next.purpose == "poll");
                 if is_repeated && self.settings.verbosity != Verbosity::Full {
                     continue;
@@ -122,7 +122,7 @@ impl Page {
         }
     }
 
-    /// Writes JSON in its usual layout, or the lines of a text.
+    /// Writes pretty-printed JSON, or the lines of a string.
     fn write_body(&self, body: &Value, out: &mut String) {
         let text = match body {
             Value::String(text) => text.clone(),
@@ -130,12 +130,12 @@ impl Page {
         };
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let is_full = self.settings.verbosity == Verbosity::Full;
-        let shown = if is_full || lines.len() <= MAX_BODY_LINES + 1 { lines.len() } else { MAX_BODY_LINES };
-        for line in &lines[..shown] {
+        let line_count = if is_full || lines.len() <= MAX_BODY_LINES + 1 { lines.len() } else { MAX_BODY_LINES };
+        for line in &lines[..line_count] {
             self.write_line(&format!("  {line}"), out);
         }
-        if lines.len() > shown {
-            let (ellipsis, more) = (self.settings.symbols.ellipsis, lines.len() - shown);
+        if lines.len() > line_count {
+            let (ellipsis, more) = (self.settings.symbols.ellipsis, lines.len() - line_count);
             let more = format!("{ellipsis} {more} more lines (pass -v to show all)");
             let _ = writeln!(out, "  {}", self.settings.palette.dim(more));
         }
@@ -157,17 +157,17 @@ impl Page {
         self.write_fields(label, &[text.to_owned()], out);
     }
 
-    /// Writes texts below each other behind a label.
-    fn write_fields(&self, label: &str, texts: &[String], out: &mut String) {
+    /// Writes several values below each other, next to a label.
+    fn write_fields(&self, label: &str, values: &[String], out: &mut String) {
         let columns = self.settings.columns.saturating_sub(LABEL_WIDTH).max(20);
         let is_full = self.settings.verbosity == Verbosity::Full;
         let mut label = label;
-        for text in texts {
-            let lines: Vec<String> = text.lines().flat_map(|line| wrap(&printable(line), columns)).collect();
-            let shown = if is_full || lines.len() <= MAX_TEXT_LINES + 1 { lines.len() } else { MAX_TEXT_LINES };
-            let more = (shown < lines.len()).then(|| self.settings.symbols.ellipsis.to_owned());
+        for value in values {
+            let lines: Vec<String> = value.lines().flat_map(|line| wrap(&printable(line), columns)).collect();
+            let line_count = if is_full || lines.len() <= MAX_TEXT_LINES + 1 { lines.len() } else { MAX_TEXT_LINES };
+            let more = (line_count < lines.len()).then(|| self.settings.symbols.ellipsis.to_owned());
             let empty = lines.is_empty().then(String::new);
-            for line in lines.iter().take(shown).chain(&more).chain(&empty) {
+            for line in lines.iter().take(line_count).chain(&more).chain(&empty) {
                 let name = self.settings.palette.bold(pad(label, LABEL_WIDTH));
                 let line = format!("{name}{line}");
                 let _ = writeln!(out, "{}", line.trim_end());
@@ -201,7 +201,7 @@ impl Page {
         self.write_field("latency", &time, out);
     }
 
-    /// Lists the parts that the reply does not have.
+    /// Lists the parts that the reply does not report.
     fn write_missing(&self, answer: &TrialAnswer, out: &mut String) {
         let parts = [
             ("usage", answer.usage.is_none()),
@@ -261,7 +261,7 @@ pub fn preset_list_text(list: &PresetList, settings: ConsoleSettings) -> String 
         let _ = writeln!(out, "{}", if index == 0 { settings.palette.dim(line) } else { line.to_owned() });
     }
     let notes = [
-        "\"some\" depends on the agent; karat counts assertions that it cannot judge.",
+        "\"some\" depends on the agent; assertions that cannot be judged are skipped.",
         "To show a preset as configuration: karat agent show KIND",
     ];
     for note in notes {

@@ -86,7 +86,8 @@ impl Drawing {
         let absent = if *part == CallPart::Success { "(not reported)" } else { "(absent)" };
         let expected = format!("  {label}: {}", expected.as_deref().unwrap_or("(none)"));
         let actual = format!("  {}", actual.as_deref().unwrap_or(absent));
-        self.row("", &expected, &actual, |line| self.palette.failure(line), lines);
+        let mark = if self.symbols.ascii { "!=" } else { "≠" };
+        self.row(mark, &expected, &actual, |line| self.palette.failure(line), lines);
     }
 
     /// Adds the lines of two cells behind a mark.
@@ -169,7 +170,20 @@ mod tests {
         let drawing = Drawing { columns: 65, ..Drawing::PLAIN };
         let lines = drawing.lines(&alignment, &calls);
         assert!(lines.iter().all(|line| width(line) <= 65), "{lines:#?}");
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+          expected                        actual
+        ✓ find_order {"user":"ada"}       1 find_order {"user":"ada"}
+        ✗ cancel_order                    2 cancel_order
+          {"orderId":"4411"} where…       {"orderId":"4141","force":tru…
+        ≠   /orderId: "4411"                "4141"
+        ≠   /force: (none)                  true
+        ≠   result/state: "cancelled"       (absent)
+        ≠   success: true                   (not reported)
+        ✗ send_mail                       (missing)
+          {"to":"ada@example.com"}
+        ✗ (not expected)                  3 refund\u{1b}[31m
+                                          {"note":"one\ntwo"}
+        "#);
     }
 
     #[test]

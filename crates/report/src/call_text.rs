@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_core::trace::ToolCall;
 
-/// Returns what is shown instead of calls, if there are none.
+/// Returns the placeholder for an empty list of calls.
 pub(crate) fn no_calls_text(is_unreported: bool) -> &'static str {
     if is_unreported { "not reported" } else { "none" }
 }

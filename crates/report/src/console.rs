@@ -61,7 +61,7 @@ pub struct ConsoleReporter {
     /// Whether a suite was left out, so that the totals are needed.
     is_suite_hidden: bool,
     failures: FailureSummary,
-    /// Cases that finished before their turn.
+    /// Finished cases that wait for earlier ones.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
     /// The run so far, if it has several agents, which are shown side by side at the end.
     matrix: Option<RunRecord>,
@@ -434,7 +434,7 @@ impl Page {
     }
 }
 
-/// Returns the cost of a suite; if it is not known for every answer, of those whose cost is known.
+/// Returns the cost of a suite, or a lower bound if the cost of some answers is unknown.
 fn cost_text(result: &SuiteResult) -> Option<String> {
     if let Some(cost) = result.summary.estimated_cost_usd {
         return Some(dollars(cost));

@@ -59,7 +59,7 @@ impl fmt::Display for Destination {
 
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
     match fs::symlink_metadata(path) {
-        // A rename would replace the pipe, the device or the link by a file.
+        // A rename would replace the pipe, the device or the link with a file.
         Ok(metadata) if !metadata.is_file() => return fs::write(path, text),
         // A rename only needs a writable directory.
         Ok(metadata) if metadata.permissions().readonly() => {

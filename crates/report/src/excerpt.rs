@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) carets: String,
 }
 
-/// Lines around the first mark of a text.
+/// Lines around the first mark of text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) rows: Vec<Row>,
@@ -28,7 +28,7 @@ pub(crate) struct Excerpt {
     pub(crate) cut_after: bool,
 }
 
-/// Wraps a text to `columns` and returns up to `max_rows` lines around the first mark, or from the start.
+/// Wraps text to `columns` and returns up to `max_rows` lines around the first mark, or from the start.
 pub(crate) fn excerpt(text: &str, marks: &[String], columns: usize, max_rows: usize) -> Excerpt {
     let text = text.trim_end();
     let ranges = mark_ranges(text, marks);
@@ -50,7 +50,7 @@ pub(crate) fn excerpt(text: &str, marks: &[String], columns: usize, max_rows: us
     }
 }
 
-/// Returns the part of a long text that is rendered, since texts can have megabytes.
+/// Returns the part of a long text that is rendered, since a text can be megabytes long.
 fn rendered_part(text: &str, mark: Option<&Range<usize>>) -> Range<usize> {
     let mark = mark.map_or(0, |mark| mark.start);
     let start = text[..mark].char_indices().rev().nth(CHARS_BEFORE_MARK).map_or(0, |(offset, _)| offset);
@@ -105,12 +105,12 @@ fn row(cells: &[(String, usize, bool)]) -> Row {
 /// Returns where the marks occur: exactly or, if a mark does not, in other case. Sorted, without overlaps.
 fn mark_ranges(text: &str, marks: &[String]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    let mut folded: Option<Folded> = None;
+    let mut folded: Option<LowercaseText> = None;
     for mark in marks.iter().filter(|mark| !mark.is_empty()) {
         let before = ranges.len();
         ranges.extend(text.match_indices(mark.as_str()).map(|(start, matched)| start..start + matched.len()));
         if ranges.len() == before && text.len() <= MAX_FOLDED_BYTES {
-            ranges.extend(folded.get_or_insert_with(|| Folded::new(text)).find(mark));
+            ranges.extend(folded.get_or_insert_with(|| LowercaseText::new(text)).find(mark));
         }
     }
     ranges.sort_by_key(|range| (range.start, range.end));
@@ -124,13 +124,13 @@ fn mark_ranges(text: &str, marks: &[String]) -> Vec<Range<usize>> {
     merged
 }
 
-/// A text in lower case, with the offset of each of its bytes in the original.
-struct Folded {
+/// Text in lower case, with the offset of each of its bytes in the original.
+struct LowercaseText {
     text: String,
     offsets: Vec<usize>,
 }
 
-impl Folded {
+impl LowercaseText {
     fn new(original: &str) -> Self {
         let (mut text, mut offsets) = (String::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
         for (offset, character) in original.char_indices() {

@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 8;
 /// Renders the findings for a question in `columns`, or an example.
 pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Option<String> {
     if question == Question::Message && default.is_none() {
-        return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
+        return Some(format!("what a user would write, for example: {EXAMPLE_MESSAGE}"));
     }
     let Discovery { ports, agents, registries, .. } = init.discovered();
     let findings: Vec<String> = match question {
@@ -36,7 +36,7 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init, columns
     (!findings.is_empty()).then(|| list_in_line(&findings, columns))
 }
 
-/// Lists as many findings as fit a line. A prompt breaks a longer text inside a word.
+/// Lists as many findings as fit a line. A prompt would break a longer line inside a word.
 fn list_in_line(findings: &[String], columns: usize) -> String {
     let text = |shown: usize| {
         let more = findings.len() - shown;

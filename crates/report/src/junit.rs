@@ -188,7 +188,7 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
     text
 }
 
-/// Prepares a text for the XML writer, which drops tabs and everything after an unterminated escape sequence.
+/// Prepares text for the XML writer, which drops tabs and everything after an unterminated escape sequence.
 fn xml(text: &str) -> String {
     escape_invisible(text).replace('\t', "    ")
 }

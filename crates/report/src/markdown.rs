@@ -103,7 +103,7 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     page.text
 }
 
-/// A text of sections, up to a limit.
+/// Sections of text, up to a size limit.
 struct Page {
     text: String,
     limit: usize,
@@ -456,7 +456,7 @@ fn rubric_totals_line(totals: &RubricTotals) -> String {
     parts.join(", ")
 }
 
-/// Escapes a text as one line of plain text for use in a paragraph, a table or a tag.
+/// Escapes text as one line of plain text for use in a paragraph, a table or a tag.
 ///
 /// Character references never form markup. A zero-width space prevents links and mentions.
 fn inline(text: &str) -> String {
@@ -488,7 +488,7 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// Whether a text ends with the start of a URL: `www` or `http:`.
+/// Whether text ends with the start of a URL: `www` or `http:`.
 fn is_inside_url(before: &str) -> bool {
     before.ends_with(':') || before.len() >= 3 && before.as_bytes()[before.len() - 3..].eq_ignore_ascii_case(b"www")
 }
@@ -499,12 +499,12 @@ fn is_inside_word(text: &str, offset: usize) -> bool {
     offset > 0 && is_letter(bytes.get(offset - 1)) && is_letter(bytes.get(offset + 1))
 }
 
-/// Escapes a text like [`inline`], as code.
+/// Escapes text like [`inline`], as code.
 fn code(text: &str) -> String {
     format!("<code>{}</code>", inline(text))
 }
 
-/// Encloses a text in fences that are longer than any run of backticks in it.
+/// Encloses text in fences that are longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
     let text = escape_invisible(&shorten(text, CASE_LIMIT));
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);

@@ -5,10 +5,10 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 
 use crate::terminal_text::printable;
 
-/// Lines of another program's output that are shown, from its start and from its end.
+/// Maximum number of lines to quote from each end of another program's output.
 const MAX_QUOTED_LINES: usize = 5;
 
-/// Returns the non-empty lines of a text, without the middle if there are many.
+/// Returns the non-empty lines of text, without the middle if there are many.
 pub fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| printable(line).into_owned()).collect();
@@ -25,7 +25,7 @@ pub fn wrap_message(label: &str, text: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Writes a text wrapped behind a label; later lines have this indentation.
+/// Writes text wrapped behind a label; later lines have this indentation.
 pub(crate) fn write_wrapped(label: &str, indent: &str, text: &str, columns: usize, out: &mut String) {
     for line in textwrap::wrap(text, options(label, indent, columns)) {
         out.push_str(line.trim_end());

@@ -101,7 +101,7 @@ impl SuiteRecord {
         })
     }
 
-    /// Appends the agent to a text, if the run has several.
+    /// Appends the agent to text, if the run has several.
     pub(crate) fn with_agent(&self, text: &str) -> String {
         match &self.header.agent {
             Some(agent) => format!("{text} ({agent})"),
@@ -151,9 +151,9 @@ pub(crate) enum Kind {
 pub struct CaseRecord<'r> {
     pub suite: &'r SuiteRecord,
     pub result: &'r CaseResult,
-    /// The comparison with the baseline lists it.
+    /// Whether it is a regression since the baseline.
     pub is_regression: bool,
-    /// It failed in the baseline too.
+    /// Whether it failed in the baseline too.
     pub is_still_failing: bool,
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn unreachable_text(agent: &UnreachableAgent) -> Option<String> {
     Some(format!("the agent cannot be reached, so {cases} not run: {}", agent.error))
 }
 
-/// Says how many cases have assertions about tool calls that the agent does not report, and how to read the calls.
+/// Returns a warning with the number of cases whose tool calls the agent does not report, and how to read the calls.
 pub(crate) fn unreported_calls_text(totals: &RunTotals) -> Option<String> {
     let cases = match totals.calls_unreported {
         0 => return None,
@@ -248,7 +248,7 @@ pub(crate) fn unreported_calls_text(totals: &RunTotals) -> Option<String> {
 /// Maximum number of missing cases that are named.
 const MAX_MISSING_IDS: usize = 5;
 
-/// Says which cases of the baseline this run did not run, and which are no longer in the eval files.
+/// Lists the cases of the baseline that this run did not run, and those that are no longer in the eval files.
 pub(crate) fn baseline_missing_texts(totals: &RunTotals) -> Vec<String> {
     let Some(MissingCases { not_run, removed }) = &totals.baseline_missing else { return Vec::new() };
     let text = |ids: &[String], one: &str, several: &str| {

@@ -10,9 +10,8 @@ use crate::terminal_text::printable;
 pub fn archived_text(report: &RegressReport) -> String {
     let mut out = String::new();
     for case in &report.cases {
-        let (id, path) = (printable(&case.id), printable(&case.path));
         let archive = printable(case.archive.as_deref().unwrap_or_default());
-        let _ = writeln!(out, "archived {id} from {path} in {archive}");
+        let _ = writeln!(out, "archived {} in {archive}", printable(&case.id));
     }
     out
 }

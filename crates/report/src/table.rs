@@ -3,7 +3,7 @@
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{pad, width};
 
-/// The layout of columns before a text that ends each line.
+/// The layout of columns before text that ends each line.
 pub(crate) struct Table<const N: usize> {
     titles: [&'static str; N],
     /// Columns of numbers are aligned to the right.

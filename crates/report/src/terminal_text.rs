@@ -54,7 +54,7 @@ pub(crate) fn is_hostile(character: char) -> bool {
         )
 }
 
-/// Truncates the end of a text to `columns`, ellipsis included.
+/// Truncates the end of text to `columns`, ellipsis included.
 pub fn truncate<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -71,7 +71,7 @@ pub fn truncate<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, st
     Cow::Owned(format!("{}{ellipsis}", rest.trim_end()))
 }
 
-/// Truncates the middle of a text to `columns`, for names that differ at their ends.
+/// Truncates the middle of text to `columns`, for names that differ at their ends.
 pub(crate) fn truncate_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -90,7 +90,7 @@ pub(crate) fn truncate_middle<'t>(text: &'t str, columns: usize, ellipsis: &str)
     Cow::Owned(format!("{start}{ellipsis}{end}"))
 }
 
-/// Truncates the start of a text to `columns`, for paths.
+/// Truncates the start of text to `columns`, for paths.
 pub(crate) fn truncate_start<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -105,12 +105,12 @@ pub(crate) fn truncate_start<'t>(text: &'t str, columns: usize, ellipsis: &str) 
     Cow::Owned(format!("{ellipsis}{}", rest.iter().rev().collect::<String>()))
 }
 
-/// Pads a text with spaces to `columns`.
+/// Pads text with spaces to `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Wraps a text to `columns` at spaces; a word longer than a line is broken. Runs in linear time.
+/// Wraps text to `columns` at spaces; a word longer than a line is broken. Runs in linear time.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

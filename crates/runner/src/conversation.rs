@@ -14,7 +14,7 @@ use tracing::{Span, debug};
 use crate::case::{CaseEnd, Judged, cause_of, whole_millis};
 use crate::dialog::Dialog;
 use crate::judging::Part;
-use crate::shared::{Shared, Unit};
+use crate::shared::{SharedState, Unit};
 use crate::stopwatch::Stopwatch;
 
 /// The conversation so far, and its verdict.
@@ -30,7 +30,7 @@ struct Progress {
 
 /// Runs the turns of a case until one decides it, then judges the case as a whole.
 pub(crate) async fn run_conversation(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     unit: Unit,
     trial: TrialContext<'_>,
     watch: &Stopwatch,
@@ -66,7 +66,7 @@ pub(crate) async fn run_conversation(
                 // Judging counts neither as latency nor towards the timeout.
                 let wait = WaitGuard::begin(watch);
                 let is_slow = turn.expect.as_ref().is_some_and(|expect| expect.is_slow_to_judge());
-                let judge = move |shared: &Shared, progress: Progress| judge_turn(shared, unit, number, progress);
+                let judge = move |shared: &SharedState, progress: Progress| judge_turn(shared, unit, number, progress);
                 progress = match in_background(shared, is_slow, progress, judge).await {
                     Ok(progress) => progress,
                     Err(message) => return CaseEnd::internal(message, watch.elapsed()),
@@ -77,7 +77,7 @@ pub(crate) async fn run_conversation(
         debug!(turn = number + 1, outcome = ?progress.turns.last().map(|turn| turn.outcome), "turn finished");
     }
     drop(dialog);
-    let judge = move |shared: &Shared, progress: Progress| judge_whole(shared, unit, progress);
+    let judge = move |shared: &SharedState, progress: Progress| judge_whole(shared, unit, progress);
     match in_background(shared, case.expect.is_slow_to_judge(), progress, judge).await {
         Ok(end) => end,
         Err(message) => CaseEnd::internal(message, watch.elapsed()),
@@ -86,10 +86,10 @@ pub(crate) async fn run_conversation(
 
 /// Calls a function that may be slow, on another thread if it is, and flattens the two kinds of errors.
 async fn in_background<T: Send + 'static>(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedState>,
     is_slow: bool,
     progress: Progress,
-    judge: impl FnOnce(&Shared, Progress) -> Result<T, String> + Send + 'static,
+    judge: impl FnOnce(&SharedState, Progress) -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     if !is_slow {
         return judge(shared, progress);
@@ -112,7 +112,7 @@ impl Progress {
 }
 
 /// Judges the last answer by the expectations of its turn.
-fn judge_turn(shared: &Shared, unit: Unit, number: usize, mut progress: Progress) -> Result<Progress, String> {
+fn judge_turn(shared: &SharedState, unit: Unit, number: usize, mut progress: Progress) -> Result<Progress, String> {
     let case = shared.case(unit.suite as usize, unit.index as usize);
     let Some((exchange, earlier)) = progress.exchanges.split_last() else { return Ok(progress) };
     let Exchange { message, trace } = exchange;
@@ -140,7 +140,7 @@ fn judge_turn(shared: &Shared, unit: Unit, number: usize, mut progress: Progress
 }
 
 /// Judges the conversation by the case's own expectations, unless a turn has decided it.
-fn judge_whole(shared: &Shared, unit: Unit, progress: Progress) -> Result<CaseEnd, String> {
+fn judge_whole(shared: &SharedState, unit: Unit, progress: Progress) -> Result<CaseEnd, String> {
     let case = shared.case(unit.suite as usize, unit.index as usize);
     let Progress { exchanges, turns, mut verdict, mut marks, unanswered, .. } = progress;
     let trace = total_trace(exchanges.iter().map(|exchange| &exchange.trace));

@@ -24,7 +24,7 @@ use crate::plan::{Baseline, Plan, SuitePlan};
 use crate::reachability::Reachability;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
-use crate::shared::{Shared, Unit};
+use crate::shared::{SharedState, Unit};
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::millis_between;
 use crate::stubs::count_unused_stubs;
@@ -55,7 +55,7 @@ pub async fn run(
     let (out, mut finished) = mpsc::unbounded_channel();
     let reachability = agents.iter().map(|_| Reachability::default()).collect();
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let shared = Arc::new(Shared { plan, agents, units, reachability, next, stop });
+    let shared = Arc::new(SharedState { plan, agents, units, reachability, next, stop });
     // Dropping the set aborts the workers.
     let mut tasks = JoinSet::new();
     for _ in 0..workers {
@@ -95,7 +95,7 @@ fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
 }
 
-fn unreachable_agents(shared: &Shared) -> Vec<UnreachableAgent> {
+fn unreachable_agents(shared: &SharedState) -> Vec<UnreachableAgent> {
     let text = |text: &str| shared.plan.redactor.text(text).into_owned();
     let agents = shared.agents.iter().zip(&shared.reachability);
     let unreachable = agents.filter_map(|(agent, reachability)| {
@@ -107,7 +107,7 @@ fn unreachable_agents(shared: &Shared) -> Vec<UnreachableAgent> {
 }
 
 /// Checks the gates for each agent.
-fn check_gates(shared: &Shared, metrics: &[GateMetrics]) -> Vec<GateResult> {
+fn check_gates(shared: &SharedState, metrics: &[GateMetrics]) -> Vec<GateResult> {
     let plan = &shared.plan;
     let Some(gates) = &plan.gates else {
         return Vec::new();
@@ -135,7 +135,7 @@ fn list_units(plan: &Plan, samples: &mut Samples) -> Vec<Unit> {
 
 /// The progress of a run: finished cases, and the suite that is reported next.
 struct RunProgress<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedState,
     suites: Vec<SuiteState>,
     /// The first suite that has not been reported.
     next_suite: usize,
@@ -178,7 +178,7 @@ impl SuiteState {
 }
 
 impl<'a> RunProgress<'a> {
-    fn new(shared: &'a Shared, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
+    fn new(shared: &'a SharedState, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
         let suites = headers
             .into_iter()
             .map(|header| SuiteState {

@@ -12,7 +12,7 @@ use karat_core::trace::Trace;
 use serde_json::Value;
 
 use crate::case::{CaseEnd, Judged};
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::timeout::panic_message;
 
 /// What is judged at once: a case, or a turn as a case of its own.
@@ -26,7 +26,7 @@ pub(crate) struct Part<'p> {
     pub(crate) earlier: &'p [Exchange],
 }
 
-impl Shared {
+impl SharedState {
     /// Judges the answer to a single message.
     pub(crate) fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
         let case = self.case(suite, index);

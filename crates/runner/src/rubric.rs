@@ -28,7 +28,7 @@ use crate::case::{NOT_RUN, redact_details, truncate_message, whole_millis};
 use crate::dialog::Dialog;
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
-use crate::shared::Shared;
+use crate::shared::SharedState;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
 use crate::stubs::count_unused_stubs;
@@ -37,7 +37,7 @@ use crate::timeout::with_timeout;
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
 /// `metrics` has an entry per agent.
 pub(crate) async fn run_rubrics(
-    shared: &Shared,
+    shared: &SharedState,
     mut samples: Samples,
     passed: &[bool],
     metrics: &mut [GateMetrics],
@@ -83,7 +83,7 @@ const INTERRUPTED: &str = "the run was interrupted";
 
 /// Returns the judge of a suite with warnings, or the reason to skip the suite.
 fn select_judge<'s>(
-    shared: &'s Shared,
+    shared: &'s SharedState,
     suite: &RubricPlan,
     passed: &[bool],
 ) -> Result<(&'s dyn ChatModel, Vec<String>), String> {
@@ -116,7 +116,7 @@ fn select_judge<'s>(
     Ok((judge, warnings))
 }
 
-fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
+fn finished_suite(shared: &SharedState, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
     let redactor = &shared.plan.redactor;
     let lines =
         suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.location.line));
@@ -140,7 +140,7 @@ struct Trial {
 }
 
 struct SuiteRun<'r> {
-    shared: &'r Shared,
+    shared: &'r SharedState,
     suite: &'r RubricPlan,
     judge: &'r dyn ChatModel,
 }

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::reachability::Reachability;
 
 /// The state that all workers share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) plan: Plan,
     pub(crate) agents: Vec<Arc<dyn Agent>>,
     /// All trials of the run, in order.
@@ -33,7 +33,7 @@ pub(crate) struct Unit {
     pub(crate) sample: u32,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn span(&self, unit: Unit) -> Span {
         let case = self.case(unit.suite as usize, unit.index as usize);
         debug_span!("case", id = %case.id, trial = unit.trial + 1)

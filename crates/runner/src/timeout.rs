@@ -10,9 +10,9 @@ use karat_core::port::{AgentError, BoxFuture};
 use crate::stopwatch::Stopwatch;
 
 /// A call that timed out or panicked, with the error that replaces its result.
-pub(crate) struct Abandoned(AgentError);
+pub(crate) struct AbandonedCall(AgentError);
 
-impl Abandoned {
+impl AbandonedCall {
     /// Leaves out the time before the call.
     pub(crate) fn after(self, before: Duration) -> Self {
         Self(AgentError { elapsed: self.0.elapsed.saturating_sub(before), ..self.0 })
@@ -31,15 +31,15 @@ pub(crate) async fn with_timeout<'a, A>(
     timeout: Duration,
     watch: &Stopwatch,
     call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
-) -> Result<Result<A, AgentError>, Abandoned> {
+) -> Result<Result<A, AgentError>, AbandonedCall> {
     // `call` itself may panic, not only its future.
     let answer = AssertUnwindSafe(async { call().await }).catch_unwind();
     tokio::select! {
         biased;
         result = answer => {
-            result.map_err(|panic| Abandoned(AgentError::new(panic_message(panic.as_ref()), watch.elapsed())))
+            result.map_err(|panic| AbandonedCall(AgentError::new(panic_message(panic.as_ref()), watch.elapsed())))
         }
-        () = watch.sleep_until(timeout) => Err(Abandoned(AgentError::timeout(watch.elapsed()))),
+        () = watch.sleep_until(timeout) => Err(AbandonedCall(AgentError::timeout(watch.elapsed()))),
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::{Instrument as _, Span, debug, field};
 use crate::case::{CaseEnd, case_result};
 use crate::conversation::run_conversation;
 use crate::dialog::Dialog;
-use crate::shared::{Shared, Unit};
+use crate::shared::{SharedState, Unit};
 use crate::stopwatch::Stopwatch;
 
 pub(crate) struct FinishedTrial {
@@ -26,7 +26,7 @@ pub(crate) struct FinishedTrial {
 }
 
 pub(crate) async fn run_worker(
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     out: mpsc::UnboundedSender<FinishedTrial>,
     cancel: CancellationToken,
 ) {
@@ -55,7 +55,7 @@ pub(crate) async fn run_worker(
     }
 }
 
-async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult {
+async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
@@ -83,7 +83,12 @@ async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult
 }
 
 /// Sends the message of a case and judges the answer.
-async fn run_single_message(shared: &Arc<Shared>, unit: Unit, trial: TrialContext<'_>, watch: &Stopwatch) -> CaseEnd {
+async fn run_single_message(
+    shared: &Arc<SharedState>,
+    unit: Unit,
+    trial: TrialContext<'_>,
+    watch: &Stopwatch,
+) -> CaseEnd {
     let (suite, index, case) = (unit.suite as usize, unit.index as usize, trial.case);
     let answer = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, watch).send(case.message(0)).await;
     shared.reachability[shared.plan.suites[suite].agent].record(&answer);

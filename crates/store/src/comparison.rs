@@ -134,21 +134,21 @@ async fn newest_versions(
 /// Lists the newest contradictions. Each eval is queried separately, so that contradictions of older versions are not
 /// read.
 async fn contradictions(database: &Database, filter: &ContradictionFilter) -> Result<Vec<Contradiction>, StoreError> {
-    let mut found = Vec::new();
+    let mut contradictions = Vec::new();
     let mut transaction = database.read().await?;
     for evals in newest_versions(&mut transaction, filter).await?.chunks(EVALS_PER_STATEMENT) {
         for row in transaction.rows(list_statement(evals, filter)).await? {
-            found.push(read(row)?);
+            contradictions.push(read(row)?);
         }
     }
-    found.sort_by(|left, right| {
+    contradictions.sort_by(|left, right| {
         let by_time = right.executed_at.cmp(&left.executed_at);
         by_time.then_with(|| left.eval_id.cmp(&right.eval_id)).then_with(|| left.trace_id.cmp(&right.trace_id))
     });
     if let Some(limit) = filter.limit.and_then(|limit| usize::try_from(limit).ok()) {
-        found.truncate(limit);
+        contradictions.truncate(limit);
     }
-    Ok(found)
+    Ok(contradictions)
 }
 
 fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {

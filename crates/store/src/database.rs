@@ -46,7 +46,7 @@ impl Database {
         match &self.pools {
             Pools::Sqlite { writer, .. } => begin_sqlite(writer).await.map(Transaction::Sqlite).map_err(query_error),
             Pools::Postgres(pool) => {
-                // Statements must see what others wrote before the lock was acquired, whatever the server's default is.
+                // Statements must see what others wrote before the lock was acquired, regardless of the server's default.
                 let started = pool.begin_with("begin isolation level read committed").await.map_err(query_error)?;
                 let mut transaction = Transaction::Postgres(started);
                 transaction.execute(Statement::new(lock_statement("'traces'::regclass::oid"))).await?;

@@ -22,7 +22,7 @@ use crate::text::{check_name, replace_nul, time};
 
 const ROWS_PER_STATEMENT: usize = 512;
 const COLUMNS: &str = "f.trace_id, f.author, f.rating, f.note, f.source, f.created_at";
-/// Condition for the newest feedback of an author on a trace, which may withdraw an earlier rating.
+/// Condition for the newest feedback of an author on a trace, which may retract an earlier rating.
 const IS_NEWEST: &str = "not exists (select 1 from feedback n where n.trace_id = f.trace_id and n.author = f.author \
                       and (n.created_at, n.id) > (f.created_at, f.id))";
 
@@ -160,7 +160,7 @@ fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
     statement
 }
 
-/// The last rating of each author of a trace; `None` if it was withdrawn.
+/// The last rating of each author of a trace; `None` if it was retracted.
 type AuthorRatings = BTreeMap<String, Option<Rating>>;
 
 /// The ratings of a trace.

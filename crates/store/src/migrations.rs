@@ -25,7 +25,7 @@ fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {
 
 /// sqlx's table of applied migrations; databases of other programs may have it too.
 pub(crate) const MIGRATIONS_TABLE: &str = "_sqlx_migrations";
-/// Selects the applied migrations as `Applied`.
+/// Selects the applied migrations as `AppliedMigration`.
 pub(crate) const SELECT_APPLIED: &str = "select version, description, checksum from _sqlx_migrations where success";
 /// Tables and views that the migrations create. If one exists before the migrations, it belongs to another program.
 const TABLES: [&str; 13] = [
@@ -45,14 +45,14 @@ const TABLES: [&str; 13] = [
 ];
 
 /// An applied migration: version, description and checksum.
-pub(crate) type Applied = (i64, String, Vec<u8>);
+pub(crate) type AppliedMigration = (i64, String, Vec<u8>);
 
 /// Whether a database has exactly the migrations that this program knows. `tables` are the names of its tables and
 /// views. Returns `foreign_tables_error` for a database of another program.
 pub(crate) fn is_current(
     migrator: &Migrator,
     tables: &BTreeSet<String>,
-    applied: &[Applied],
+    applied: &[AppliedMigration],
     foreign_tables_error: impl Fn() -> StoreError,
 ) -> Result<bool, StoreError> {
     if applied.is_empty() {
@@ -123,20 +123,20 @@ mod tests {
         }
     }
 
-    fn known() -> Vec<Applied> {
+    fn known() -> Vec<AppliedMigration> {
         SQLITE
             .iter()
             .map(|migration| (migration.version, migration.description.to_string(), migration.checksum.to_vec()))
             .collect()
     }
 
-    fn applied(version: i64, name: &str) -> Vec<Applied> {
+    fn applied(version: i64, name: &str) -> Vec<AppliedMigration> {
         vec![(version, name.to_owned(), vec![1])]
     }
 
     #[test]
     fn detects_databases_of_other_programs() {
-        let cases: [(&[&str], Vec<Applied>, Option<bool>); 8] = [
+        let cases: [(&[&str], Vec<AppliedMigration>, Option<bool>); 8] = [
             (&[], Vec::new(), Some(false)),
             (&["orders"], Vec::new(), Some(false)),
             (&["orders", "feedback"], Vec::new(), None),

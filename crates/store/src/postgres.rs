@@ -123,7 +123,7 @@ async fn is_current(connection: &mut PgConnection, label: &str) -> Result<bool, 
                   where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f')";
     let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await.map_err(query_error)?;
     let tables = BTreeSet::from_iter(tables);
-    let mut applied: Vec<migrations::Applied> = Vec::new();
+    let mut applied: Vec<migrations::AppliedMigration> = Vec::new();
     if tables.contains(migrations::MIGRATIONS_TABLE) {
         applied = sqlx::query_as(migrations::SELECT_APPLIED).fetch_all(connection).await.map_err(query_error)?;
     }
@@ -139,8 +139,8 @@ async fn is_current(connection: &mut PgConnection, label: &str) -> Result<bool, 
 /// Checks that there is a schema for the tables: PostgreSQL's own error does not name the search path.
 async fn check_schema(connection: &mut PgConnection, label: &str) -> Result<(), StoreError> {
     let query = "select current_schema()::text, current_setting('search_path')";
-    let found: (Option<String>, String) = sqlx::query_as(query).fetch_one(connection).await.map_err(query_error)?;
-    match found {
+    let location: (Option<String>, String) = sqlx::query_as(query).fetch_one(connection).await.map_err(query_error)?;
+    match location {
         (Some(_), _) => Ok(()),
         (None, path) => Err(missing_schema_error(label, &path)),
     }

@@ -133,14 +133,14 @@ fn open_error(cause: sqlx::Error, label: &str) -> StoreError {
 struct Contents {
     /// Names of tables and views.
     tables: BTreeSet<String>,
-    applied: Vec<migrations::Applied>,
+    applied: Vec<migrations::AppliedMigration>,
 }
 
 async fn read_contents(connection: &mut SqliteConnection) -> Result<Contents, sqlx::Error> {
     let tables = "select name from sqlite_master where type in ('table', 'view')";
     let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await?;
     let tables = BTreeSet::from_iter(tables);
-    let mut applied: Vec<migrations::Applied> = Vec::new();
+    let mut applied: Vec<migrations::AppliedMigration> = Vec::new();
     if tables.contains(migrations::MIGRATIONS_TABLE) {
         applied = sqlx::query_as(migrations::SELECT_APPLIED).fetch_all(connection).await?;
     }
@@ -255,7 +255,7 @@ mod tests {
 
     /// SQLite does this if there is no space for a commit, which a limit on pages cannot show.
     #[tokio::test]
-    async fn writes_after_sqlite_ended_a_transaction_by_itself() {
+    async fn writes_after_sqlite_rolled_back_a_transaction() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let store = open(&folder.path().join("karat.db")).await.expect("a store");
         let mut transaction = writer(&store).begin_with("begin immediate").await.expect("a transaction");

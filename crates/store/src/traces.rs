@@ -76,15 +76,15 @@ impl TraceStore for Store {
 
     fn trace_ids<'s>(&'s self, abbreviated: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>> {
         Box::pin(async move {
-            let found = self.trace_ids_like(abbreviated, "%", limit).await?;
-            let Some((run, rest)) = abbreviated.split_once(':').filter(|_| found.is_empty()) else {
-                return Ok(found);
+            let ids = self.trace_ids_like(abbreviated, "%", limit).await?;
+            let Some((run, rest)) = abbreviated.split_once(':').filter(|_| ids.is_empty()) else {
+                return Ok(ids);
             };
-            let mut found = self.trace_ids_like(run, &like_suffix(&format!(":{rest}")), MAX_MATCHES).await?;
+            let mut ids = self.trace_ids_like(run, &like_suffix(&format!(":{rest}")), MAX_MATCHES).await?;
             // The pattern ignores case in SQLite, and matches ids with a longer rest.
-            found.retain(|id| id.split_once(':').is_some_and(|(_, own)| own == rest));
-            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            Ok(found)
+            ids.retain(|id| id.split_once(':').is_some_and(|(_, own)| own == rest));
+            ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            Ok(ids)
         })
     }
 
@@ -93,8 +93,8 @@ impl TraceStore for Store {
             let mut missing = Vec::new();
             let mut transaction = self.database.read().await?;
             for some in ids.chunks(IDS_PER_STATEMENT) {
-                let found = existing_trace_ids(&mut transaction, some.to_vec()).await?;
-                missing.extend(some.iter().filter(|id| !found.contains(&*replace_nul(id))).cloned());
+                let existing = existing_trace_ids(&mut transaction, some.to_vec()).await?;
+                missing.extend(some.iter().filter(|id| !existing.contains(&*replace_nul(id))).cloned());
             }
             Ok(missing)
         })

@@ -115,7 +115,7 @@ fn weight(texts: usize, texts_by_word: usize) -> f64 {
     (1.0 + texts as f64 / texts_by_word as f64).ln()
 }
 
-/// Returns the distinguishing words of a text.
+/// Returns the distinguishing words of text.
 pub fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for piece in text.split(|letter: char| !letter.is_alphanumeric()) {
@@ -170,12 +170,12 @@ mod tests {
 
     #[test]
     fn splits_and_normalises_words() {
-        let found = words("Use when the user asks: getCityForecasts, city_weather, the class's status (HTTP) é");
-        let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        assert_eq!(found, ["city", "class", "forecast", "get", "http", "s", "status", "weather", "é"]);
-        let found = words("fetches boxes databases caches classes");
+        let actual = words("Use when the user asks: getCityForecasts, city_weather, the class's status (HTTP) é");
+        let actual: Vec<&str> = actual.iter().map(String::as_str).collect();
+        assert_eq!(actual, ["city", "class", "forecast", "get", "http", "s", "status", "weather", "é"]);
+        let actual = words("fetches boxes databases caches classes");
         assert_eq!(
-            found.iter().map(String::as_str).collect::<Vec<_>>(),
+            actual.iter().map(String::as_str).collect::<Vec<_>>(),
             ["box", "cache", "class", "database", "fetch"]
         );
     }
@@ -197,13 +197,13 @@ mod tests {
             prop_assert!(pairs.iter().all(|pair| pair.indices.0 < pair.indices.1 && !pair.shared.is_empty()));
             for (left, first) in texts.iter().enumerate() {
                 for (right, second) in texts.iter().enumerate().skip(left + 1) {
-                    let found = pairs.iter().find(|pair| pair.indices == (left, right));
-                    prop_assert_eq!(found.is_some(), !words(first).is_disjoint(&words(second)));
+                    let similar = pairs.iter().find(|pair| pair.indices == (left, right));
+                    prop_assert_eq!(similar.is_some(), !words(first).is_disjoint(&words(second)));
                     let equal = !words(first).is_empty() && words(first) == words(second);
-                    prop_assert_eq!(equal, found.is_some_and(|pair| pair.score >= 1.0));
+                    prop_assert_eq!(equal, similar.is_some_and(|pair| pair.score >= 1.0));
                     let compared = SimilarityIndex::of(texts.iter().map(String::as_str)).compare(right, left);
-                    prop_assert_eq!(compared.score > 0.0, found.is_some());
-                    prop_assert!(found.is_none_or(|pair| *pair == compared));
+                    prop_assert_eq!(compared.score > 0.0, similar.is_some());
+                    prop_assert!(similar.is_none_or(|pair| *pair == compared));
                 }
             }
         }

@@ -54,7 +54,7 @@ fn conversation_id<'v>(entry: &'v Map<String, Value>, roots: &mut HashMap<&'v st
     let id = match first_text(entry, &["agentId"]) {
         _ if !is_sub_agent => session,
         Some(agent) => format!("{session}-{agent}"),
-        // Older versions name no agent: its first entry has no parent.
+        // Older versions have no agent id: its first entry has no parent.
         None => {
             let parent = first_text(entry, &["parentUuid"]).and_then(|parent| roots.get(parent));
             parent.cloned().unwrap_or_else(|| format!("{session}-{uuid}"))

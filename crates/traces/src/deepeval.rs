@@ -163,7 +163,7 @@ fn call(tool: &Value) -> Result<StepCall, String> {
     let map = tool.as_object();
     let name = map.and_then(|map| first_text(map, &["name"]));
     let (Some(map), Some(name)) = (map, name) else {
-        return Err(format!("an entry of 'tools_called' names no tool: {}", truncate(&tool.to_string())));
+        return Err(format!("an entry of 'tools_called' has no tool name: {}", truncate(&tool.to_string())));
     };
     Ok(StepCall {
         name: name.to_owned(),

@@ -234,7 +234,7 @@ impl LangfusePages {
         query.push(("limit", TRACES_PER_PAGE.to_string()));
         query.push(("orderBy", "timestamp.asc".to_owned()));
         query.push(("fields", "core,io".to_owned()));
-        let mut page = self.api.transport.get_page(&["traces"], &query).await?.found("traces")?;
+        let mut page = self.api.transport.get_page(&["traces"], &query).await?.into_value("traces")?;
         let traces = take_data(&mut page);
         let count = |name: &str| page.get("meta").and_then(|meta| meta.get(name)).and_then(Value::as_u64);
         let is_last = match count("totalPages") {

@@ -36,7 +36,7 @@ mod values;
 mod vocabulary;
 mod zip;
 
-pub use assemble::{Assembled, UNREAD_CALLS_KEY, assemble};
+pub use assemble::{AssembledTrace, UNREAD_CALLS_KEY, assemble};
 pub use detect::EXPECTED_CONTENT;
 pub use format::TraceFormat;
 pub use langfuse_api::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, LangfusePages, resume_from};

@@ -427,7 +427,7 @@ impl Iterator for TraceReader {
     }
 }
 
-/// Whether the head of a text is one or more JSON values.
+/// Whether the head of text is one or more JSON values.
 fn is_json(head: &[u8]) -> bool {
     let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
     serde_json::Deserializer::from_slice(text).into_iter::<Value>().all(|value| value.is_ok())

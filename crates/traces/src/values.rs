@@ -1,4 +1,4 @@
-//! Splits a text into JSON values, holding one at a time in memory.
+//! Splits text into JSON values, holding one at a time in memory.
 //!
 //! A value is a line, an element of a list, or a whole document. Lines are independent, so a broken line does not
 //! affect the others. Elements and documents end at their closing bracket.
@@ -60,7 +60,7 @@ enum Layout {
     Documents,
 }
 
-/// Reads the values of a text.
+/// Reads the values of text.
 pub(crate) struct ValueReader {
     reader: BufReader<Box<dyn Read + Send>>,
     layout: Layout,

@@ -211,8 +211,8 @@ mod tests {
                 created_at: Timestamp::UNIX_EPOCH,
             })
             .collect();
-        let found = versions_to_compare(requested, &versions);
-        assert_eq!(found.as_ref().map_err(|error| error.message.as_str()), expected.as_ref().map_err(|text| *text));
+        let selected = versions_to_compare(requested, &versions);
+        assert_eq!(selected.as_ref().map_err(|error| error.message.as_str()), expected.as_ref().map_err(|text| *text));
     }
 
     fn parse(words: &[&str]) -> Result<CompareRequest, Error> {

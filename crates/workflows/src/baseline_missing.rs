@@ -1,4 +1,4 @@
-//! Cases of the baseline whose suites a run does not have.
+//! Finds cases of the baseline that a run does not have.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use karat_project::EarlierResults;
 use crate::eval_file_ids::current_ids;
 use crate::settings::Settings;
 
-/// Returns the cases of the suites of the baseline that are not in `compared`, which has the compared results. With a
-/// shard, only its cases.
+/// Returns the cases of the baseline's suites that are not in `compared`, the results that were compared. With a shard,
+/// returns only its cases.
 pub(crate) fn cases_of_missing_suites(
     baseline: &EarlierResults,
     compared: &[&EarlierResult],

@@ -40,10 +40,10 @@ pub(crate) const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
 
 /// How long items of a failed batch are retried one by one without a success. Invalid items fail immediately; after
 /// this time the store itself is considered down.
-const MAX_FAILING: Duration = Duration::from_secs(10);
+const MAX_RETRY_DURATION: Duration = Duration::from_secs(10);
 
-type Pending<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
-type Write<'w, T, R, E> = dyn Fn(Arc<Vec<T>>) -> Pending<'w, Result<R, E>> + Send + Sync + 'w;
+type WriteFuture<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
+type Write<'w, T, R, E> = dyn Fn(Arc<Vec<T>>) -> WriteFuture<'w, Result<R, E>> + Send + Sync + 'w;
 
 /// Collects items and writes them in batches, one batch at a time, while collecting more.
 ///
@@ -59,7 +59,7 @@ pub struct BatchWriter<'w, T, R = (), E = StoreError> {
     /// When the oldest waiting item must be written.
     due: Instant,
     timer: Option<Pin<Box<Sleep>>>,
-    running: Option<Pending<'w, BatchOutcome<T, R, E>>>,
+    running: Option<WriteFuture<'w, BatchOutcome<T, R, E>>>,
 }
 
 /// The outcome of one batch. Every pushed item is in exactly one of `committed` and `failed`, in order.
@@ -259,7 +259,7 @@ async fn write_each<T: Clone, R, E: Clone>(write: &Write<'_, T, R, E>, batch: Ve
     let mut last_success = Instant::now();
     for item in batch {
         if let Some((_, error)) = written.failed.last()
-            && last_success.elapsed() >= MAX_FAILING
+            && last_success.elapsed() >= MAX_RETRY_DURATION
         {
             let error = error.clone();
             written.failed.push((item, error));

@@ -82,9 +82,9 @@ pub fn check_functions(request: &Request, context: &Context<'_>) -> Result<EvalC
 }
 
 impl CheckedFile {
-    fn new(found: MatchedFile) -> Self {
-        let checked = Self { path: found.display_path, ..Self::default() };
-        let file = match found.file {
+    fn new(file: MatchedFile) -> Self {
+        let checked = Self { path: file.display_path, ..Self::default() };
+        let file = match file.file {
             Ok(file) => file,
             Err(Error { message, hints, .. }) => return Self { error: Some(message), hints, ..checked },
         };

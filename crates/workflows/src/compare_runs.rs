@@ -50,8 +50,8 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
         };
         old.head.tier != Some(Tier::Rubric) && shared.iter().any(is_same)
     };
-    let found = runs.find(|run: &Run| run.results.iter().any(is_shared));
-    found.map(NamedRun::from).ok_or_else(|| {
+    let comparable = runs.find(|run: &Run| run.results.iter().any(is_shared));
+    comparable.map(NamedRun::from).ok_or_else(|| {
         let message = format!("no run before {} has the same eval files and agent", now.run_id);
         let hint = "to compare other runs, name both, for example 'latest~1' and 'latest'";
         Error::not_found(message).hint(hint).hint(Hint::ListRuns)
@@ -63,7 +63,7 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
 pub struct RunComparison {
     pub before_run_id: String,
     pub now_run_id: String,
-    /// What the runs lack; absent if they are complete.
+    /// The missing results of the runs; absent if they are complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_incomplete: Option<Incomplete>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ impl SuiteDiff {
     }
 }
 
-/// Marks the added and removed cases that one of the runs only did not run.
+/// Marks the added and removed cases that exist, but that one of the runs did not run.
 fn mark_not_run(
     cases: &mut [CaseDiff],
     before: Option<&EarlierResult>,

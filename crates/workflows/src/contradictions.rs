@@ -90,8 +90,8 @@ pub async fn resolve(request: ResolveRequest, context: &Context<'_>) -> Result<R
                 Error::nothing_selected(format!("{eval_id} has no contradiction on trace {trace_id}"))
                     .hint(Hint::ListContradictions { eval: eval_id.clone() })
             };
-            let found = store.contradictions(&filter).await?;
-            let contradiction = found.into_iter().next().ok_or_else(no_contradiction)?;
+            let contradictions = store.contradictions(&filter).await?;
+            let contradiction = contradictions.into_iter().next().ok_or_else(no_contradiction)?;
             let before = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
             if !store.resolve(&eval_id, &trace_id, &resolution).await? {
                 // The trace was judged or rated again in the meantime.

@@ -93,7 +93,7 @@ fn read_map(required: &Requirements, context: &Context<'_>) -> Result<Option<Ove
     };
     match needs_map {
         Some(requirement) if map.is_none() => {
-            let (name, path) = (requirement.name(), setting.path.display());
+            let (name, path) = (requirement.name(), context.settings.display_path(&setting.path));
             let message = format!("requirement '{name}' needs an overlap map: {path} does not exist");
             Err(Error::invalid(message).hint(Hint::NameOrCreateOverlapMap))
         }

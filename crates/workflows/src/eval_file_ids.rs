@@ -1,4 +1,4 @@
-//! Finds out whether a case without a result is still in its eval file.
+//! Checks whether a case without a result is still in its eval file.
 
 use std::collections::BTreeSet;
 

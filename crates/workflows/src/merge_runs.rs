@@ -111,8 +111,8 @@ fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResu
             shards.push(ShardResult { result: read_suite_result(&path)?, path });
         } else if path.is_dir() {
             // A folder may also contain results of complete runs.
-            let found = read_each(result_paths_in_tree(&path));
-            shards.extend(found.filter(|shard| shard.result.shard.is_some()));
+            let results = read_each(result_paths_in_tree(&path));
+            shards.extend(results.filter(|shard| shard.result.shard.is_some()));
         } else {
             shards.extend(read_each(find_run(name, layout)?.paths));
         }

@@ -150,7 +150,7 @@ pub async fn receive_traces<S: Future>(
     let (submissions, submitted) = mpsc::channel(MAX_QUEUED_REQUESTS);
     let (refusals, refused) = mpsc::channel(MAX_QUEUED_REQUESTS);
     let receiver = TraceReceiver { submissions, refusals, refused: Arc::default() };
-    let receiving = Receiving {
+    let receiving = Ingestion {
         writer: submission_writer(&store, context.clock, request.feedback),
         submitted,
         refused,
@@ -188,7 +188,7 @@ fn submission_writer<'r>(store: &'r Store, clock: &'r dyn Clock, with_feedback: 
         .max_weight(MAX_BATCH_TRACES, |submission| submission.parts.len())
 }
 
-struct Receiving<'r> {
+struct Ingestion<'r> {
     writer: SubmissionWriter<'r>,
     submitted: mpsc::Receiver<Arc<Submission>>,
     refused: mpsc::Receiver<RefusedRequest>,
@@ -201,7 +201,7 @@ struct Receiving<'r> {
     cancel: CancellationToken,
 }
 
-impl Receiving<'_> {
+impl Ingestion<'_> {
     async fn run<S: Future>(
         mut self,
         receiver: TraceReceiver,

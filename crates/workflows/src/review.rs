@@ -43,7 +43,7 @@ pub struct Review {
     pub queue: ReviewQueue,
     pub author: String,
     show_verdicts: bool,
-    /// By trace id. A rating takes the note with it, so that undo withdraws both.
+    /// By trace id. A rating takes the note with it, so that undo retracts both.
     notes: BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ pub enum CommandOutcome {
         rating: Rating,
     },
     Skipped,
-    /// A rating was withdrawn; the history has both entries.
+    /// A rating was retracted; the history has both entries.
     RatingUndone(Rating),
     SkipUndone,
     Noted,

@@ -30,7 +30,7 @@ pub(crate) struct NamedRun {
     pub(crate) source: RunSource,
 }
 
-/// What the name of a run refers to.
+/// The kind of source that a run's name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunSource {
     /// A run in the output folder.
@@ -55,7 +55,7 @@ impl NamedRun {
         Ok(results)
     }
 
-    /// Returns what the run lacks, given its results; `None` if it is complete.
+    /// Returns the missing results of the run, given its results; `None` if it is complete.
     pub(crate) fn incomplete<'r, C: 'r>(
         &self,
         results: impl IntoIterator<Item = &'r EarlierResult<C>>,
@@ -151,12 +151,12 @@ fn unique_prefix(prefix: &str, runs: &[Run]) -> Result<Option<usize>, Error> {
     if prefix.is_empty() {
         return Err(Error::invalid("empty run id").hint(Hint::ListRuns));
     }
-    let found: Vec<usize> = (0..runs.len()).filter(|index| runs[*index].run_id.starts_with(prefix)).collect();
-    if found.len() < 2 {
-        return Ok(found.first().copied());
+    let matches: Vec<usize> = (0..runs.len()).filter(|index| runs[*index].run_id.starts_with(prefix)).collect();
+    if matches.len() < 2 {
+        return Ok(matches.first().copied());
     }
-    let ids: Vec<&str> = found.iter().take(MAX_LISTED_IDS).map(|index| runs[*index].run_id.as_str()).collect();
-    let more = if found.len() > ids.len() { " and others" } else { "" };
+    let ids: Vec<&str> = matches.iter().take(MAX_LISTED_IDS).map(|index| runs[*index].run_id.as_str()).collect();
+    let more = if matches.len() > ids.len() { " and others" } else { "" };
     let error = Error::invalid(format!("ambiguous run id: several runs begin with '{prefix}'"));
     Err(error.hint(format!("use a longer prefix: {}{more}", ids.join(", "))))
 }

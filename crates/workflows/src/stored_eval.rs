@@ -42,11 +42,11 @@ pub async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<V
 
 /// Selects a version; the newest by default. `versions` must not be empty.
 pub fn select_version(versions: &[EvalVersion], number: Option<u64>) -> Result<EvalVersion, Error> {
-    let found = match number {
+    let version = match number {
         Some(number) => versions.iter().find(|version| version.version == number),
         None => versions.last(),
     };
-    found.cloned().ok_or_else(|| {
+    version.cloned().ok_or_else(|| {
         let name = versions.first().map(|version| version.eval_id.as_str()).unwrap_or_default();
         let newest = versions.last().map_or(0, |version| version.version);
         let error =
@@ -84,11 +84,11 @@ mod tests {
     #[case("tones", Err("did you mean 'eval_tone'?"))]
     #[case("unrelated", Err("known evals: eval_length, eval_tone"))]
     fn selects_an_eval_by_name(#[case] name: &str, #[case] expected: Result<&str, &str>) {
-        let found = select_eval(vec![summary("eval_length"), summary("eval_tone")], name);
-        match (found, expected) {
+        let selected = select_eval(vec![summary("eval_length"), summary("eval_tone")], name);
+        match (selected, expected) {
             (Ok(eval), Ok(name)) => assert_eq!(eval.eval_id, name),
             (Err(error), Err(hint)) => assert_eq!(error.hints, [Hint::from(hint)]),
-            (found, _) => panic!("{found:?}"),
+            (selected, _) => panic!("{selected:?}"),
         }
     }
 

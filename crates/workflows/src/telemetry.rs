@@ -40,12 +40,12 @@ pub struct SpanCollector {
 #[derive(Default)]
 struct State {
     /// By trace id.
-    expected: HashMap<String, Collected>,
+    expected: HashMap<String, CollectedSpans>,
     /// Trace ids that no request had.
     other_traces: HashSet<String>,
 }
 
-struct Collected {
+struct CollectedSpans {
     parts: Option<TraceParts>,
     /// The parent of the outermost spans.
     span_id: String,
@@ -85,7 +85,7 @@ impl SpanCollector {
     }
 
     /// Waits until the spans are complete and settled, at most until the deadline, and takes them.
-    async fn take_when_complete(&self, trace_id: &str, deadline: Instant) -> Option<Collected> {
+    async fn take_when_complete(&self, trace_id: &str, deadline: Instant) -> Option<CollectedSpans> {
         let settling = (self.wait / SETTLING_SHARE).clamp(MIN_SETTLING, MAX_SETTLING);
         loop {
             // Before the state is read, so that no arrival is missed.
@@ -132,7 +132,7 @@ impl SpanCollector {
 
 impl Telemetry for SpanCollector {
     fn expect(&self, context: &TraceContext) {
-        let collected = Collected { parts: None, span_id: context.span_id.clone(), last_arrival: Instant::now() };
+        let collected = CollectedSpans { parts: None, span_id: context.span_id.clone(), last_arrival: Instant::now() };
         self.lock().expected.insert(context.trace_id.clone(), collected);
     }
 
@@ -145,7 +145,7 @@ impl Telemetry for SpanCollector {
     }
 }
 
-impl Collected {
+impl CollectedSpans {
     /// Returns when the spans are settled, if they are complete.
     fn settled_at(&self, settling: Duration) -> Option<Instant> {
         let parts = self.parts.as_ref()?;
@@ -177,7 +177,7 @@ fn observation(document: TraceContent) -> Observation {
 }
 
 fn tool_call(call: StepCall) -> ToolCall {
-    // Only the span of an execution has a duration; a call that only a model requested tells nothing of its success.
+    // Only the span of an execution has a duration; a call that a model only requested has an unknown outcome.
     let was_executed = call.duration_ms.is_some() || !call.result.is_null();
     let success = if call.error.is_some() { Some(false) } else { was_executed.then_some(true) };
     let (params, raw_params) = match call.arguments {

@@ -265,9 +265,9 @@ mod tests {
         #[case] excluded: Option<&str>,
     ) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let (found, found_excluded) = select_sources(names).expect("known sources");
+        let (selected, found_excluded) = select_sources(names).expect("known sources");
         assert_eq!(
-            (found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found_excluded.as_deref()),
+            (selected.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found_excluded.as_deref()),
             (sources, excluded)
         );
     }

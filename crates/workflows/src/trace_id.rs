@@ -14,8 +14,8 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
         return Err(Error::invalid("empty trace id"));
     }
     // An id that is a prefix of others sorts before them.
-    let found = store.trace_ids(text, MAX_LISTED_IDS + 1).await?;
-    match found.as_slice() {
+    let matches = store.trace_ids(text, MAX_LISTED_IDS + 1).await?;
+    match matches.as_slice() {
         [] => {
             let error = Error::not_found(format!("trace '{text}' not found in the store"));
             Err(error.hint(Hint::ListTraces))

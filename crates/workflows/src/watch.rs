@@ -1,6 +1,6 @@
 //! Watches the files of a run and finds the cases that a change affects.
 //!
-//! Polls: a project has few files, and no platform-specific events are needed.
+//! It polls, since a project has few files and polling works on every file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 use karat_project::{discover_or_empty, table_files};
 
 use crate::functions::find_functions;
-use crate::settings::{Anchored, Settings, SnapshotSource};
+use crate::settings::{Settings, SnapshotSource, WithBase};
 
-const INTERVAL: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// The cases that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Affected {
+pub enum AffectedCases {
     /// The tools, the settings, or several kinds of files changed.
     Everything,
     /// These eval files, or their tables, changed.
@@ -31,7 +31,7 @@ pub enum Affected {
 pub struct Change {
     /// Added, changed and removed files.
     pub paths: BTreeSet<PathBuf>,
-    pub affected: Affected,
+    pub affected: AffectedCases,
 }
 
 /// The modification time and size of a file.
@@ -66,7 +66,7 @@ impl Watch {
     pub async fn next_change(&mut self, settings: &Settings) -> Change {
         let mut paths = BTreeSet::new();
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let now = self.scan(settings);
             let changed = differences(&self.states, &now);
             self.states = now;
@@ -86,7 +86,7 @@ impl Watch {
         states
     }
 
-    /// Looks up the tables of the eval files. A table that was not watched before has not changed.
+    /// Looks up the tables of the eval files. A table that was not watched before counts as unchanged.
     fn find_tables(&mut self, settings: &Settings) {
         let layout = &settings.layout;
         let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    fn affected(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Affected {
+    fn affected(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> AffectedCases {
         let layout = &settings.layout;
         let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
         let mut files = BTreeSet::new();
@@ -112,18 +112,18 @@ impl Watch {
                 files.insert(path.clone());
             } else if path.starts_with(&settings.eval_functions.path) {
                 if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
-                    let Some(name) = function_name(path, settings) else { return Affected::Everything };
+                    let Some(name) = function_name(path, settings) else { return AffectedCases::Everything };
                     functions.insert(name);
                 }
             } else if affects_all_cases(path, settings) {
-                return Affected::Everything;
+                return AffectedCases::Everything;
             }
         }
         match (files.is_empty(), functions.is_empty()) {
-            (true, true) => Affected::Nothing,
-            (false, true) => Affected::EvalFiles(files.into_iter().collect()),
-            (true, false) => Affected::Functions(functions.into_iter().collect()),
-            (false, false) => Affected::Everything,
+            (true, true) => AffectedCases::Nothing,
+            (false, true) => AffectedCases::EvalFiles(files.into_iter().collect()),
+            (true, false) => AffectedCases::Functions(functions.into_iter().collect()),
+            (false, false) => AffectedCases::Everything,
         }
     }
 }
@@ -139,13 +139,13 @@ fn settings_files(settings: &Settings) -> Vec<PathBuf> {
     let mut files =
         vec![settings.config_file.clone(), settings.layout.root.join(".env"), settings.seed_manifest.path.clone()];
     files.extend(settings.model.system_prompt_path.clone());
-    if let Some(Anchored { value: SnapshotSource::File { file }, base }) = &settings.snapshot {
+    if let Some(WithBase { value: SnapshotSource::File { file }, base }) = &settings.snapshot {
         files.push(base.join(file));
     }
     let agents = settings.agent_endpoints.iter().map(|agent| (&agent.base, agent.value.as_str()));
     let judge = settings.judge.iter().map(|judge| (&judge.base, judge.value.model.as_str()));
     files.extend(agents.chain(judge).filter_map(|(base, name)| Some(base.join(name.strip_prefix("scripted:")?))));
-    if let Some(Anchored { value, base }) = &settings.registry_command {
+    if let Some(WithBase { value, base }) = &settings.registry_command {
         // A program of the project, or its arguments.
         let paths = value.command.iter().map(|word| base.join(word));
         files.extend(paths.filter(|path| !path.is_dir()));
@@ -165,7 +165,7 @@ fn roots(paths: &[PathBuf], settings: &Settings) -> Vec<PathBuf> {
     roots
 }
 
-/// Returns the folder of a source file, since it imports others; a JSON file or a folder itself.
+/// Returns the folder of a source file, which may import others, and JSON files and folders unchanged.
 fn registry_root(registry: &Path, project: &Path) -> PathBuf {
     let is_json = registry.extension().is_some_and(|extension| extension == "json");
     match registry.parent() {

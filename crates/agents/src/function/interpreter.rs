@@ -20,10 +20,10 @@ pub(super) fn find_interpreter(language: Language, root: &Path) -> PathBuf {
     let in_environment: &[&str] = if cfg!(windows) { &["Scripts", "python.exe"] } else { &["bin", "python"] };
     let active = std::env::var_os("VIRTUAL_ENV").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let environments = [Some(root.join(".venv")), active];
-    let found =
+    let candidates =
         environments.into_iter().flatten().map(|folder| folder.join(in_environment.iter().collect::<PathBuf>()));
     let fallback = if cfg!(windows) { "python" } else { "python3" };
-    found.into_iter().find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(fallback))
+    candidates.into_iter().find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(fallback))
 }
 
 #[cfg(test)]

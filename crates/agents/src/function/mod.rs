@@ -1,7 +1,7 @@
-//! An agent that is a Python or JavaScript function of the project, called in a process of its interpreter.
+//! An agent that is a Python or JavaScript function of the project.
 //!
-//! The process is kept for many cases. It runs `runner.py` or `runner.cjs`, which load the function, then read a request
-//! per line and write a reply per line.
+//! It is called in an interpreter process, which is reused for many cases. The process runs `runner.py` or `runner.cjs`:
+//! these load the function, then read one request per line and write one reply per line.
 
 mod interpreter;
 mod reply;
@@ -23,18 +23,18 @@ use self::reply::read_value;
 use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::history::History;
 use crate::http_config::HttpConfig;
-use crate::process_pool::{PooledProcess, ProcessPool, ask_error};
+use crate::process_pool::{PooledProcess, ProcessPool, no_answer_message};
 use crate::program::{STDERR, with_stderr};
 use crate::reply::parse_reply;
 
 /// How long the interpreter may take to load the function and what it imports.
 const LOAD_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Maximum size of the line that says whether the function was loaded.
-const MAX_LOADED_BYTES: usize = 1024 * 1024;
+/// Maximum size of the line that reports whether the function was loaded.
+const MAX_LOAD_REPORT_BYTES: usize = 1024 * 1024;
 
-/// What the runner adds to the function's reply.
-const ENVELOPE_BYTES: usize = 1024;
+/// Maximum number of bytes that the runner adds to the function's reply.
+const MAX_ENVELOPE_BYTES: usize = 1024;
 
 /// The language of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub enum Language {
 /// An invalid function agent.
 #[derive(Debug, thiserror::Error)]
 pub enum FunctionError {
-    #[error("'{0}' names no function: write 'python:MODULE:FUNCTION', such as 'python:agent:answer'")]
+    #[error("'{0}' does not name a function: use 'python:MODULE:FUNCTION', for example 'python:agent:answer'")]
     PythonName(String),
-    #[error("'{0}' names no file: write 'node:FILE#EXPORT', such as 'node:agent.mjs#answer'")]
+    #[error("'{0}' does not name a file: use 'node:FILE#EXPORT', for example 'node:agent.mjs#answer'")]
     JavaScriptName(String),
     #[error("'agent.interpreter' has an unclosed quote")]
     UnclosedQuote,
@@ -61,7 +61,7 @@ pub enum FunctionError {
 pub struct FunctionAgent {
     identity: String,
     language: Language,
-    /// The function as the user names it.
+    /// The function's name as configured.
     name: String,
     config: HttpConfig,
     pool: ProcessPool,
@@ -92,7 +92,7 @@ impl Language {
                 let parts =
                     name.rsplit_once(':').filter(|(module, function)| !module.is_empty() && !function.is_empty());
                 let (module, function) = parts.ok_or_else(|| FunctionError::PythonName(name.to_owned()))?;
-                // The path of a file means its module.
+                // A file path is converted to a module name.
                 let module = module.strip_suffix(".py").unwrap_or(module).trim_start_matches("./").replace('/', ".");
                 Ok((module, function.to_owned()))
             }
@@ -142,24 +142,29 @@ impl FunctionAgent {
             };
             format!("{error}: install {product}, or set 'agent.interpreter' to its path")
         })?;
-        let line = match tokio::time::timeout(LOAD_TIMEOUT, process.read_line(MAX_LOADED_BYTES)).await {
+        let line = match tokio::time::timeout(LOAD_TIMEOUT, process.read_line(MAX_LOAD_REPORT_BYTES)).await {
             Ok(Ok(line)) => line,
-            Ok(Err(error)) => return Err(ask_error("the interpreter", error, MAX_LOADED_BYTES, &process).await),
+            Ok(Err(error)) => {
+                return Err(no_answer_message("the interpreter", error, MAX_LOAD_REPORT_BYTES, &process).await);
+            }
             Err(_) => {
                 let message = format!("'{}' was not loaded within {} s", self.name, LOAD_TIMEOUT.as_secs());
                 return Err(with_stderr(&message, &process.take_stderr().await));
             }
         };
         match serde_json::from_slice(&line) {
-            Ok(Loaded { failed: None }) => {
-                // What the modules printed belongs to no case.
+            Ok(LoadReport { failed: None }) => {
+                // Discard the output of loading, which does not belong to a case.
                 process.take_stderr().await;
                 Ok(process)
             }
-            Ok(Loaded { failed: Some(reason) }) => Err(format!("cannot load '{}': {reason}", self.name)),
+            Ok(LoadReport { failed: Some(reason) }) => Err(format!("cannot load '{}': {reason}", self.name)),
             Err(_) => {
                 let text = String::from_utf8_lossy(&line);
-                Err(format!("'{}' cannot run functions: it wrote {text}", self.pool.command().program.display()))
+                Err(format!(
+                    "'{}' did not start karat's runner: it wrote {text}",
+                    self.pool.command().program.display()
+                ))
             }
         }
     }
@@ -167,10 +172,10 @@ impl FunctionAgent {
     async fn call(
         &self,
         request: &Value,
-        kept: &mut PooledProcess<'_>,
+        pooled: &mut PooledProcess<'_>,
         trial: TrialContext<'_>,
     ) -> Result<Trace, AgentError> {
-        let mut process = if let Some(process) = kept.take().await {
+        let mut process = if let Some(process) = pooled.take().await {
             process
         } else {
             // Loading takes seconds with some libraries and does not count as latency.
@@ -184,11 +189,11 @@ impl FunctionAgent {
         }
         let started = Instant::now();
         let max_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-        let answer = match process.ask(&request, max_bytes.saturating_add(ENVELOPE_BYTES)).await {
+        let answer = match process.request(&request, max_bytes.saturating_add(MAX_ENVELOPE_BYTES)).await {
             Ok(answer) => answer,
             Err(error) => {
                 let elapsed = started.elapsed();
-                let message = ask_error("the function's process", error, max_bytes, &process).await;
+                let message = no_answer_message("the function's process", error, max_bytes, &process).await;
                 if let Some(record) = &mut record {
                     record.exchange.error = Some(message.clone());
                 }
@@ -200,11 +205,11 @@ impl FunctionAgent {
         let stderr = process.take_stderr().await;
         let envelope = parse_reply(&answer).ok().and_then(Envelope::read);
         let Some(envelope) = envelope else {
-            // A program that the function started wrote to its stdout. Another reply may follow.
+            // Something bypassed the runner and wrote to its stdout. The process is not reused, since the reply may follow.
             let text = String::from_utf8_lossy(&answer);
-            return Err(fail(format!("the function's process wrote to the stdout of karat's runner: {text}")));
+            return Err(fail(format!("unexpected output on the stdout of the function's process: {text}")));
         };
-        kept.put_back(process);
+        pooled.put_back(process);
         if let Some(record) = &mut record {
             match &envelope.result {
                 Ok((value, _)) => record.set_output(value.to_string().as_bytes(), &stderr),
@@ -220,16 +225,16 @@ impl FunctionAgent {
     }
 }
 
-/// The first line of a runner.
+/// The first line that a runner writes.
 #[derive(Deserialize)]
-struct Loaded {
+struct LoadReport {
     #[serde(default)]
     failed: Option<String>,
 }
 
 /// The reply of a runner to a request.
 struct Envelope {
-    /// The function's reply and the time of its first part, or why there is none.
+    /// The function's reply and the time until its first part, or an error message.
     result: Result<(Value, Option<f64>), String>,
 }
 
@@ -263,14 +268,14 @@ impl Agent for FunctionAgent {
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        let kept = PooledProcess::new(&self.pool);
-        Box::new(FunctionConversation { agent: self, kept, history: History::new(trial) })
+        let pooled = PooledProcess::new(&self.pool);
+        Box::new(FunctionConversation { agent: self, pooled, history: History::new(trial) })
     }
 }
 
 struct FunctionConversation<'a> {
     agent: &'a FunctionAgent,
-    kept: PooledProcess<'a>,
+    pooled: PooledProcess<'a>,
     history: History<'a>,
 }
 
@@ -278,14 +283,14 @@ impl Conversation for FunctionConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
             let trial = self.history.trial();
-            // Always with the conversation: a function takes what it needs, such as an id for its memory.
+            // The conversation is always included: functions use what they need, for example the id as a memory key.
             let mut request = self.history.members();
             request.insert("message".to_owned(), message.into());
             request.insert("caseId".to_owned(), trial.case.id.as_str().into());
             if self.agent.config.telemetry.is_some() {
                 request.insert("traceparent".to_owned(), self.history.traceparent().into());
             }
-            let trace = self.agent.call(&Value::Object(request), &mut self.kept, trial).await?;
+            let trace = self.agent.call(&Value::Object(request), &mut self.pooled, trial).await?;
             self.history.push(message, &trace.response);
             Ok(trace)
         })

@@ -1,4 +1,4 @@
-//! Converts what a function returned to a trace.
+//! Converts the return value of a function to a trace.
 
 use karat_chat::{ReplyError, read_reply};
 use karat_core::trace::Trace;
@@ -7,25 +7,25 @@ use serde_json::Value;
 use crate::reply::ResponseMap;
 use crate::selector::Selector;
 
-/// Reads a text, a list of messages, an object with messages, or a reply at the configured places.
+/// Reads a string, a list of messages, an object with messages, or the parts that the configuration selects.
 pub(super) fn read_value(value: &Value, map: &ResponseMap) -> Result<Trace, String> {
     let is_mapped =
         map.conversation.is_some() || map.response.is_configured || map.tool_calls.is_configured || map.error.is_some();
     match value {
         Value::Null => Err("the function returned nothing".to_owned()),
-        // A text says nothing about calls.
+        // A string does not report tool calls.
         Value::String(text) if !is_mapped => {
             Ok(Trace { response: text.clone(), calls_unreported: true, ..Trace::default() })
         }
         Value::Object(_) if !is_mapped && value.get("response").is_none() => match read_reply(value) {
-            // The error of the usual format names the key that is missing.
+            // karat's own format has the more helpful error: it names the missing key.
             Err(ReplyError::UnknownShape(_)) => map.parse_trace(value),
             _ => as_conversation(map).parse_trace(value),
         },
         Value::Array(_) if !is_mapped => as_conversation(map).parse_trace(value),
         Value::Array(_) | Value::Object(_) | Value::String(_) => map.parse_trace(value),
         Value::Bool(_) | Value::Number(_) => {
-            Err(format!("the function returned {value}: it must return a text, an object or a list of messages"))
+            Err(format!("the function returned {value}: it must return a string, an object or a list of messages"))
         }
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_does_not_report_calls() {
+    fn a_string_does_not_report_calls() {
         let trace = read_value(&json!("hi"), &ResponseMap::default()).expect("valid");
         assert_eq!((trace.response.as_str(), trace.calls_unreported), ("hi", true));
         let trace = read_value(&json!({"response": "hi"}), &ResponseMap::default()).expect("valid");
@@ -74,9 +74,9 @@ mod tests {
 
     #[rstest]
     #[case(json!(null), "the function returned nothing")]
-    #[case(json!(3), "the function returned 3: it must return a text, an object or a list of messages")]
+    #[case(json!(3), "the function returned 3: it must return a string, an object or a list of messages")]
     #[case(json!({"answer": "x"}), "the reply has no text at '/response': it has 'answer', which 'agent.response.response' can point to")]
-    fn says_what_a_function_must_return(#[case] value: Value, #[case] expected: &str) {
+    fn rejects_invalid_return_values(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(read_value(&value, &ResponseMap::default()).expect_err("invalid"), expected);
     }
 }

@@ -9,7 +9,7 @@ const { pathToFileURL, fileURLToPath } = require("node:url");
 
 const [file, name, root] = process.argv.slice(-3);
 const write = process.stdout.write.bind(process.stdout);
-// What the function prints must not get between the replies.
+// Output of the function must not be mixed with the replies.
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
 async function main() {
@@ -38,7 +38,7 @@ class Invalid extends Error {}
 async function load() {
   const location = path.resolve(root, file);
   if (!fs.existsSync(location)) {
-    throw new Invalid(`there is no file '${file}' in ${root}`);
+    throw new Invalid(`file '${file}' not found in ${root}`);
   }
   const exported = await import(pathToFileURL(location).href).catch((error) => {
     throw error instanceof SyntaxError ? new Invalid(syntaxError(error, location)) : error;

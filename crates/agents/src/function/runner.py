@@ -60,7 +60,7 @@ def load(module_name, function_name, root):
         value = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
-            raise Invalid(f"there is no module '{error.name}' in {root}") from None
+            raise Invalid(f"module '{error.name}' not found in {root}") from None
         raise Invalid(f"{describe(error, root)}; the interpreter is {sys.executable}") from None
     except BaseException as error:
         raise Invalid(describe(error, root)) from None

@@ -150,9 +150,9 @@ impl ModelAgent {
             let mut results = Vec::with_capacity(turn.calls.len());
             for call in turn.calls {
                 let start = Instant::now();
-                let answered = self.answer_call(stubs.as_deref(), call).await;
+                let result = self.answer_call(stubs.as_deref(), call).await;
                 elapsed += start.elapsed();
-                let (tool_call, result) = answered.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
+                let (tool_call, result) = result.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
                 trace.tool_calls.push(ToolCall { step, ..tool_call });
                 results.push(result);
             }
@@ -170,8 +170,8 @@ impl ModelAgent {
         Ok(trace)
     }
 
-    /// Answers one of the model's calls with its stub or the real tool. Without a result from the tool, there is nothing
-    /// to judge.
+    /// Answers one of the model's calls with its stub or the real tool. If the tool is unavailable, the case has no
+    /// verdict.
     async fn answer_call(
         &self,
         stubs: Option<&Map<String, Value>>,
@@ -244,7 +244,7 @@ impl Agent for ModelAgent {
                 .unwrap_or_default()
         };
         match &case.input {
-            // Always two lines after the message, so that no message is equal to another one with stubs.
+            // Always append two lines, so that a message cannot equal another message with its stubs.
             Some(input) => format!("{}\n{turns}\n{}", input.message, stubs(0)),
             None => {
                 let messages = case.messages().enumerate().map(|(turn, message)| json!([message, stubs(turn)]));
@@ -318,7 +318,7 @@ fn live_execution_parts(execution: &ToolExecution) -> Map<String, Value> {
 /// Duration of a call that a stub answers: constant, so that results are reproducible.
 const STUB_MS: f64 = 0.0;
 
-/// Converts a call that nothing answers: whether it would succeed is unknown, unless its arguments are invalid.
+/// Converts a call that is not executed: whether it would succeed is unknown, unless its arguments are invalid.
 fn unexecuted_call(call: Call) -> ToolCall {
     let (params, raw_params) = split_arguments(call.arguments);
     let error = raw_params.as_ref().map(|_| "the arguments are not a JSON object".to_owned());

@@ -1,4 +1,4 @@
-//! Calls a model: with rate limits, retries, a budget and timing.
+//! Calls a model with rate limits, retries and a budget.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub struct Parameters {
     pub max_output_tokens: Option<u64>,
 }
 
-/// Settings of a client, apart from its provider.
+/// Settings of a client, except its provider.
 #[derive(Debug)]
 pub struct ModelSettings {
     pub parameters: Parameters,
@@ -44,7 +44,7 @@ pub struct ModelSettings {
     pub budget: Arc<Budget>,
 }
 
-/// A model that can be called.
+/// The client of one model.
 #[derive(Debug)]
 pub struct ModelClient {
     provider: Provider,
@@ -53,7 +53,7 @@ pub struct ModelClient {
     /// The base URL without credentials.
     display_url: String,
     client: Client,
-    /// Those that the client adds to every request.
+    /// Headers that the client adds to every request.
     headers: HeaderMap,
     settings: ModelSettings,
     estimator: UsageEstimator<MaxTokenUsage>,
@@ -260,7 +260,7 @@ impl ModelClient {
 #[derive(Default)]
 struct ErrorBody {
     message: String,
-    /// The account has no credit left.
+    /// Whether the account's quota is exhausted.
     is_quota: bool,
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_count, read_object_map, read_positive_count, read_string, read_string_map,
-    read_word,
+    ObjectReader, Path, Problems, read_count, read_enum, read_object_map, read_positive_count, read_string,
+    read_string_map,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,8 +38,8 @@ pub struct Provider {
     pub name: String,
     pub api: Api,
     pub base_url: String,
-    /// Whether the base URL comes from the configuration. Recordings depend on it then; one from the environment is
-    /// ignored.
+    /// Whether the base URL comes from the configuration. If so, recordings depend on it; a base URL from the environment
+    /// does not affect them.
     pub is_base_url_configured: bool,
     pub key: Option<String>,
     pub headers: Vec<(String, String)>,
@@ -171,7 +171,7 @@ impl ProviderConfig {
         let mut object = ObjectReader::open(value, path, problems)?;
         let config = Self {
             api: object.nullable("api", path, problems, |value, path, problems| {
-                read_word(value, path, problems, &Api::NAMES, Api::from_name)
+                read_enum(value, path, problems, &Api::NAMES, Api::from_name)
             }),
             base_url: object.nullable("baseUrl", path, problems, read_string),
             api_key_variable: object.nullable("apiKeyVariable", path, problems, read_string),

@@ -43,14 +43,14 @@ pub(super) enum Arguments {
 }
 
 impl Arguments {
-    /// Parses arguments that are sent as text.
+    /// Parses arguments that are sent as a JSON string.
     pub(super) fn parse(text: &str) -> Self {
         let json = text.strip_prefix('\u{feff}').unwrap_or(text);
         // Some servers send an empty string for a tool without parameters.
         if json.trim().is_empty() {
             return Self::Object(Map::new());
         }
-        // Of two equal keys it is unclear which one counts.
+        // Duplicate keys are invalid, since it is unclear which one counts.
         match karat_json::parse(json) {
             Ok(Value::Object(map)) => Self::Object(map),
             _ => Self::Invalid(text.to_owned()),

@@ -13,14 +13,14 @@ use crate::http_config::HttpConfig;
 use crate::rule::Rule;
 use crate::selector::Selector;
 
-/// Declares the kinds of presets; each is a JSON file here.
+/// Declares the kinds of presets. Each is a JSON file in this folder.
 macro_rules! presets {
     ($($kind:literal),* $(,)?) => {
         const PRESETS: &[(&str, &str)] = &[$(($kind, include_str!(concat!($kind, ".json")))),*];
     };
 }
 
-// In the order in which a server is recognised: those whose discovery is specific come first.
+// Detection tries them in this order: kinds with specific discovery endpoints come first.
 presets!(
     "langgraph",
     "langserve",
@@ -59,7 +59,7 @@ pub struct Preset {
     pub agent: Value,
 }
 
-/// What the replies of a product tell, apart from the text of the answer.
+/// What the replies of a product report, apart from the text of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reads {
     pub calls: Reported,
@@ -67,7 +67,7 @@ pub struct Reads {
     pub failures: Reported,
 }
 
-/// Whether replies have a part.
+/// Whether replies report a part of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reported {
@@ -84,9 +84,9 @@ pub struct Discovery {
     pub url: String,
     /// The condition on the reply.
     pub when: Rule,
-    /// Where the reply has the possible values of parameters.
+    /// Selectors of the possible values of parameters in the reply.
     pub parameters: BTreeMap<String, Selector>,
-    /// Where the reply has the URL of the agent.
+    /// Selector of the agent's URL in the reply.
     pub endpoint: Option<Selector>,
 }
 
@@ -115,7 +115,7 @@ impl Preset {
     }
 
     /// Returns the preset of this name.
-    pub fn named(kind: &str) -> Option<Self> {
+    pub fn by_name(kind: &str) -> Option<Self> {
         let (kind, text) = PRESETS.iter().find(|(name, _)| *name == kind)?;
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
         let mut text = |key| members.remove(key).and_then(|value| value.as_str().map(str::to_owned));
@@ -138,17 +138,21 @@ impl Preset {
     pub fn split(endpoint: &str) -> Option<(Self, &str)> {
         let (kind, url) = endpoint.split_once(':')?;
         let is_url = url.starts_with("http://") || url.starts_with("https://") || url.starts_with("${");
-        Self::named(kind).filter(|_| is_url).map(|preset| (preset, url))
+        Self::by_name(kind).filter(|_| is_url).map(|preset| (preset, url))
     }
 
     /// Returns the endpoint for a URL. Keys of `overrides`, an `agent` section, replace those of the preset; null
     /// removes them.
     pub fn endpoint(&self, url: &str, overrides: &Value) -> Result<PresetEndpoint, PresetError> {
-        let (url, given) = url::take_parameters(url, &self.parameters);
+        let (url, query_parameters) = url::take_parameters(url, &self.parameters);
         let mut parameters = BTreeMap::new();
         for (name, default) in &self.parameters {
             let missing = || PresetError::MissingParameter { kind: self.kind, parameter: name.clone() };
-            let value = given.get(name).cloned().or_else(|| default.as_str().map(str::to_owned)).ok_or_else(missing)?;
+            let value = query_parameters
+                .get(name)
+                .cloned()
+                .or_else(|| default.as_str().map(str::to_owned))
+                .ok_or_else(missing)?;
             parameters.insert(name.as_str(), value);
         }
         let mut agent = self.agent.clone();
@@ -185,7 +189,7 @@ impl Discovery {
     }
 }
 
-/// Replaces the parameters of the preset, and leaves other placeholders.
+/// Replaces the placeholders of the preset's parameters; other placeholders stay.
 fn substitute(value: &mut Value, parameters: &BTreeMap<&str, String>) {
     match value {
         Value::String(text) => {
@@ -202,7 +206,7 @@ fn substitute(value: &mut Value, parameters: &BTreeMap<&str, String>) {
     }
 }
 
-/// Overrides a value, key by key.
+/// Merges overrides into a value, key by key; null removes a key.
 fn merge(value: &mut Value, overrides: &Value) {
     match (value, overrides) {
         (Value::Object(members), Value::Object(overrides)) => {
@@ -234,7 +238,7 @@ mod tests {
     #[test]
     fn every_preset_is_a_valid_configuration() {
         for kind in Preset::kinds() {
-            let preset = Preset::named(kind).expect(kind);
+            let preset = Preset::by_name(kind).expect(kind);
             let query: Vec<String> = preset.parameters.keys().map(|name| format!("{name}=x")).collect();
             let url = format!("http://127.0.0.1:9/?{}", query.join("&"));
             for overrides in [json!({}), json!({"approvals": "approve"})] {
@@ -253,7 +257,7 @@ mod tests {
 
     #[test]
     fn overrides_replace_keys() {
-        let preset = Preset::named("langgraph").expect("a preset");
+        let preset = Preset::by_name("langgraph").expect("a preset");
         let overrides = json!({
             "headers": {"x-api-key": "${KEY}"},
             "request": {"body": {"config": {"recursion_limit": 5}}},
@@ -277,7 +281,7 @@ mod tests {
     #[case("adk", "http://host", "'adk' needs 'app': add ?app=NAME to the URL")]
     #[case("chat", "http://host", "invalid 'agent' for 'chat': /agent/request/mesages: unknown key 'mesages'")]
     fn rejects_incomplete_endpoints(#[case] kind: &str, #[case] url: &str, #[case] message: &str) {
-        let error = Preset::named(kind).expect(kind).endpoint(url, &json!({"request": {"mesages": "/x"}}));
+        let error = Preset::by_name(kind).expect(kind).endpoint(url, &json!({"request": {"mesages": "/x"}}));
         assert_eq!(error.expect_err(kind).to_string(), message);
     }
 }

@@ -1,11 +1,11 @@
-//! Completes the URLs of presets. They may contain variables and placeholders, so they are handled as text.
+//! Completes the URLs of presets. They may contain variables and placeholders, so they are not parsed as URLs.
 
 use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Removes the parameters of a preset from the query.
+/// Removes the parameters of a preset from the query and returns their values.
 pub(crate) fn take_parameters(url: &str, known: &BTreeMap<String, Value>) -> (String, BTreeMap<String, String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), BTreeMap::new()) };
     let mut taken = BTreeMap::new();
@@ -22,8 +22,8 @@ pub(crate) fn take_parameters(url: &str, known: &BTreeMap<String, Value>) -> (St
     (url, taken)
 }
 
-/// Completes a URL: with the path of the product if the URL is only its base, and with a final `/` if the requests are
-/// relative to it.
+/// Completes a URL: adds the path of the product if the URL is only a base, and a final `/` if request URLs are relative
+/// to it.
 pub(super) fn complete(url: &str, path: Option<&str>, request_url: Option<&str>) -> String {
     let (base, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     let (server, own_path) = base.split_at(path_start(base));
@@ -42,9 +42,9 @@ pub(super) fn complete(url: &str, path: Option<&str>, request_url: Option<&str>)
     format!("{server}{path}{query}")
 }
 
-/// Whether a path is the start of another one, in whole segments.
-pub(crate) fn is_start_of(start: &str, path: &str) -> bool {
-    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether a path starts with another one, compared by whole segments.
+pub(crate) fn is_path_prefix(prefix: &str, path: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn path_start(base: &str) -> usize {
@@ -52,14 +52,13 @@ fn path_start(base: &str) -> usize {
     base[host..].find('/').map_or(base.len(), |slash| host + slash)
 }
 
-/// Returns the length of the end of `own` with which `path` starts. `None` if `own` is another path.
+/// Returns the length of the longest suffix of `own` that is a prefix of `path`, or `None` if there is none.
 fn overlap(own: &str, path: &str) -> Option<usize> {
     if own.is_empty() {
         return Some(0);
     }
-    let mut ends = own.match_indices('/').map(|(start, _)| &own[start..]);
-    let is_start = |end: &&str| path.strip_prefix(*end).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    ends.find(is_start).map(str::len)
+    let mut suffixes = own.match_indices('/').map(|(start, _)| &own[start..]);
+    suffixes.find(|suffix| is_path_prefix(suffix, path)).map(str::len)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::key::{AGENT, Key, MESSAGE, SAMPLE, USER};
 const MAX_CHANGES: usize = 6;
 /// Maximum number of names in a change.
 const MAX_NAMES: usize = 3;
-/// Maximum number of characters of a quoted text; longer texts are not quoted.
+/// Maximum number of characters of a quoted string; longer strings are not quoted.
 const MAX_QUOTE_CHARS: usize = 60;
 
 /// The requests of all recordings in a folder.
@@ -134,7 +134,7 @@ fn most_similar<'r>(
     best.map(|(_, request)| request)
 }
 
-/// Returns the number of characters in the common prefix and suffix of two texts.
+/// Returns the number of characters in the common prefix and suffix of two strings.
 fn similarity(left: &str, right: &str) -> usize {
     let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
     let start = short.chars().zip(long.chars()).take_while(|(left, right)| left == right).count();
@@ -251,7 +251,7 @@ fn change(label: &str, before: Option<&Value>, now: Option<&Value>) -> String {
     }
 }
 
-/// Formats a value for a message; `None` for hashes, long texts and collections.
+/// Formats a value for a message; `None` for hashes, long strings and collections.
 fn quote(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {

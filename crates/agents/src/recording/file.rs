@@ -73,10 +73,10 @@ pub(super) fn read<A: Answer>(key: &Key, bytes: &[u8]) -> Result<Result<A, Agent
 /// Returns an error if the version differs. Ignores the rest of the file.
 fn unsupported_version(bytes: &[u8]) -> Option<RecordingError> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct VersionOnly {
         recording: Value,
     }
-    let versioned: Versioned = serde_json::from_slice(bytes).ok()?;
+    let versioned: VersionOnly = serde_json::from_slice(bytes).ok()?;
     (versioned.recording != FORMAT_VERSION).then(|| RecordingError::Version(versioned.recording.to_string()))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn parse_request(bytes: &[u8]) -> Option<Map<String, Value>> {
     (recording == FORMAT_VERSION).then_some(asked)
 }
 
-/// A text; multiple lines are stored as an array, for readable diffs.
+/// A string; multiple lines are stored as an array, for readable diffs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text {

@@ -31,17 +31,17 @@ fn example(product: AgentProduct, name: &str, overrides: &Value) -> (Arc<AgentSe
     (server, agent)
 }
 
-/// What a protocol tells about tool calls.
+/// What a protocol reports about tool calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Told {
+enum CallReporting {
     Nothing,
-    /// A reply without calls does not tell that there are none.
+    /// A reply without calls does not mean that there were none.
     MadeCalls,
     Calls,
 }
 
 /// Two conversations take turns; each remembers its own messages, and each turn has only its own calls.
-async fn remembers(agent: &HttpAgent, told: Told) {
+async fn remembers(agent: &HttpAgent, reporting: CallReporting) {
     let case = case("Remember the number 41.");
     let trial = |number| TrialContext {
         run_id: "run",
@@ -60,7 +60,7 @@ async fn remembers(agent: &HttpAgent, told: Told) {
     for (conversation, order) in [(&mut first, "51"), (&mut second, "52")] {
         let answer = conversation.send(&format!("Where is order {order}?")).await.unwrap();
         assert_eq!(response(&answer), format!("Order {order} has shipped."));
-        if told != Told::Nothing {
+        if reporting != CallReporting::Nothing {
             assert_eq!(answer.tool_names(), ["get_order"]);
             assert_eq!(answer.tool_calls[0].params["order_id"], order);
         }
@@ -69,19 +69,19 @@ async fn remembers(agent: &HttpAgent, told: Told) {
         let answer = conversation.send("Which number?").await.unwrap();
         assert_eq!(response(&answer), format!("The number was {number}."));
         assert!(answer.tool_calls.is_empty(), "{answer:?}");
-        assert_eq!(answer.calls_unreported, told != Told::Calls, "{answer:?}");
+        assert_eq!(answer.calls_unreported, reporting != CallReporting::Calls, "{answer:?}");
     }
 }
 
 #[rstest]
-#[case("shop", Told::Nothing)]
-#[case("shop-calls", Told::MadeCalls)]
+#[case("shop", CallReporting::Nothing)]
+#[case("shop-calls", CallReporting::MadeCalls)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
+async fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
     let overrides = json!({"request": {"body": {"stream": stream}}});
-    remembers(&agent(&format!("chat:{}?model={model}", server.url("")), &overrides), told).await;
+    remembers(&agent(&format!("chat:{}?model={model}", server.url("")), &overrides), reporting).await;
 }
 
 #[rstest]
@@ -93,7 +93,7 @@ async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, tr
     if stream {
         overrides["request"]["body"]["previous_response_id"] = "{{reply:$[-1:].response.id}}".into();
     }
-    remembers(&agent(&format!("responses:{}?model={model}", server.url("")), &overrides), Told::Calls).await;
+    remembers(&agent(&format!("responses:{}?model={model}", server.url("")), &overrides), CallReporting::Calls).await;
 }
 
 /// A conversation is never lost silently.
@@ -108,7 +108,7 @@ async fn a_part_of_the_previous_reply_must_be_there() {
     let mut conversation = agent.start(trial);
     conversation.send("Remember the number 41.").await.unwrap();
     let error = conversation.send("Which number?").await.unwrap_err();
-    assert_eq!(error.message, "the reply has nothing at '/id', which the next request needs");
+    assert_eq!(error.message, "the reply has no value at '/id', which the next request needs");
 }
 
 #[rstest]
@@ -117,37 +117,37 @@ async fn a_part_of_the_previous_reply_must_be_there() {
 async fn messages(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Messages);
     let overrides = json!({"request": {"body": {"stream": stream}}});
-    remembers(&agent(&format!("messages:{}?model=shop", server.url("")), &overrides), Told::Calls).await;
+    remembers(&agent(&format!("messages:{}?model=shop", server.url("")), &overrides), CallReporting::Calls).await;
 }
 
 #[rstest]
-#[case("app-chat", Told::Nothing)]
-#[case("app-agent", Told::Calls)]
-#[case("app-react", Told::Calls)]
+#[case("app-chat", CallReporting::Nothing)]
+#[case("app-agent", CallReporting::Calls)]
+#[case("app-react", CallReporting::Calls)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn dify(#[case] key: &str, #[case] told: Told) {
+async fn dify(#[case] key: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::Dify);
     let overrides = json!({"headers": {"authorization": format!("Bearer {key}")}});
-    remembers(&agent(&format!("dify:{}", server.url("")), &overrides), told).await;
+    remembers(&agent(&format!("dify:{}", server.url("")), &overrides), reporting).await;
 }
 
 #[rstest]
-#[case("shop", Told::Calls)]
-#[case("shop-plain", Told::Nothing)]
+#[case("shop", CallReporting::Calls)]
+#[case("shop-plain", CallReporting::Nothing)]
 #[tokio::test]
 #[ignore = "needs Node"]
-async fn n8n(#[case] webhook: &str, #[case] told: Told) {
+async fn n8n(#[case] webhook: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::N8n);
     let url = server.url(&format!("/webhook/{webhook}/chat"));
-    remembers(&agent(&format!("n8n:{url}"), &json!({})), told).await;
+    remembers(&agent(&format!("n8n:{url}"), &json!({})), reporting).await;
 }
 
 #[tokio::test]
 #[ignore = "needs Node"]
 async fn rasa() {
     let server = AgentServer::shared(AgentProduct::Rasa);
-    remembers(&agent(&format!("rasa:{}", server.url("")), &json!({})), Told::Nothing).await;
+    remembers(&agent(&format!("rasa:{}", server.url("")), &json!({})), CallReporting::Nothing).await;
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn rasa() {
 async fn flowise() {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let url = server.url("/api/v1/prediction/shop");
-    remembers(&agent(&format!("flowise:{url}"), &json!({})), Told::Calls).await;
+    remembers(&agent(&format!("flowise:{url}"), &json!({})), CallReporting::Calls).await;
 }
 
 #[rstest]
@@ -164,7 +164,7 @@ async fn flowise() {
 #[tokio::test]
 async fn own_apis(#[case] product: AgentProduct, #[case] name: &str) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, Told::Calls).await;
+    remembers(&agent, CallReporting::Calls).await;
 }
 
 #[rstest]
@@ -174,31 +174,31 @@ async fn own_apis(#[case] product: AgentProduct, #[case] name: &str) {
 #[ignore = "needs langgraph"]
 async fn langgraph(#[case] overrides: Value) {
     let (_server, agent) = example(AgentProduct::Langgraph, "langgraph", &overrides);
-    remembers(&agent, Told::Calls).await;
+    remembers(&agent, CallReporting::Calls).await;
 }
 
 #[tokio::test]
 #[ignore = "needs langserve"]
 async fn langserve() {
     let (_server, agent) = example(AgentProduct::Langserve, "langserve", &Value::Null);
-    remembers(&agent, Told::Calls).await;
+    remembers(&agent, CallReporting::Calls).await;
 }
 
 #[tokio::test]
 #[ignore = "needs google-adk"]
 async fn adk() {
     let (_server, agent) = example(AgentProduct::Adk, "adk", &Value::Null);
-    remembers(&agent, Told::Calls).await;
+    remembers(&agent, CallReporting::Calls).await;
 }
 
 #[rstest]
-#[case(AgentProduct::A2a, "a2a", Told::Nothing)]
-#[case(AgentProduct::A2aAdk, "a2a-adk", Told::Calls)]
+#[case(AgentProduct::A2a, "a2a", CallReporting::Nothing)]
+#[case(AgentProduct::A2aAdk, "a2a-adk", CallReporting::Calls)]
 #[tokio::test]
 #[ignore = "needs google-adk"]
-async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] told: Told) {
+async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] reporting: CallReporting) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, told).await;
+    remembers(&agent, reporting).await;
 }
 
 #[rstest]
@@ -210,5 +210,5 @@ async fn a2a(#[case] product: AgentProduct, #[case] name: &str, #[case] told: To
 #[ignore = "needs the JavaScript libraries of agents"]
 async fn javascript(#[case] product: AgentProduct, #[case] name: &str) {
     let (_server, agent) = example(product, name, &Value::Null);
-    remembers(&agent, Told::Calls).await;
+    remembers(&agent, CallReporting::Calls).await;
 }

@@ -9,7 +9,7 @@ use karat_core::trace::Trace;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::product_server::{ProductServer, Received, Sent};
+use crate::product_server::{ProductServer, ReceivedRequest, Sent};
 use crate::support::{agent_at, ask, case, trial};
 
 /// Sends several messages in one conversation.
@@ -55,8 +55,8 @@ async fn turns_carry_the_conversation() {
     assert_eq!(answers, [Ok("re: a".to_owned()), Ok("re: b".to_owned()), Ok("re: c".to_owned())]);
     let bodies = bodies(&server);
     let id = bodies[0]["conversationId"].as_str().unwrap().to_owned();
-    let said = |role: &str, content: &str| json!({"role": role, "content": content});
-    let first = [said("user", "a"), said("assistant", "re: a")];
+    let message = |role: &str, content: &str| json!({"role": role, "content": content});
+    let first = [message("user", "a"), message("assistant", "re: a")];
     assert_eq!(bodies[0], json!({"message": "a", "conversationId": id, "turn": 0, "messages": []}));
     assert_eq!(bodies[1], json!({"message": "b", "conversationId": id, "turn": 1, "messages": first}));
     assert_eq!(bodies[2]["messages"].as_array().map(Vec::len), Some(4));
@@ -129,7 +129,7 @@ async fn the_agent_may_give_the_id() {
 }
 
 /// Starts sessions with an id and a cookie, and refuses messages without them.
-fn sessions(received: &Received, started: &AtomicUsize) -> Sent {
+fn sessions(received: &ReceivedRequest, started: &AtomicUsize) -> Sent {
     if received.line == "POST /sessions" {
         let id = started.fetch_add(1, Ordering::Relaxed);
         let mut sent = Sent::json(&json!({"id": format!("s{id}")}));
@@ -199,7 +199,7 @@ async fn concurrent_sessions_are_not_mixed() {
 #[case(json!({"session": {"request": {"url": "/none"}, "id": "/id"}}), "cannot start a session: the agent returned HTTP 404 Not Found: {\"error\":\"no such path\"}")]
 #[case(json!({"session": {"request": {}, "id": "/id"}}), "cannot start a session: the reply has no id at '/id'")]
 #[case(json!({"session": {"request": {"url": "http://other.invalid/x"}, "id": "/id"}}), "'http://other.invalid/x' is not on the server of the endpoint")]
-#[case(json!({"request": {"url": "/x/{{reply:/id}}", "body": {"m": "{{message}}"}}}), "the reply has nothing at '/id', which the next request needs")]
+#[case(json!({"request": {"url": "/x/{{reply:/id}}", "body": {"m": "{{message}}"}}}), "the reply has no value at '/id', which the next request needs")]
 #[tokio::test]
 async fn reports_what_a_session_lacks(#[case] settings: Value, #[case] expected: &str) {
     let server = ProductServer::start(|received| match received.line.as_str() {

@@ -269,8 +269,8 @@ async fn functions_get_the_conversation_if_they_ask_for_it(#[case] name: &str) {
     assert_eq!(first.tool_calls[0].params["messages"], json!([]));
     let second = conversation.send("two").await.unwrap();
     assert_eq!(second.response, format!("two 1 {id} gs-x-001"));
-    let said = json!([{"role": "user", "content": "one"}, {"role": "assistant", "content": first.response}]);
-    assert_eq!(second.tool_calls[0].params["messages"], said);
+    let history = json!([{"role": "user", "content": "one"}, {"role": "assistant", "content": first.response}]);
+    assert_eq!(second.tool_calls[0].params["messages"], history);
     let other = agent.start(context(1)).send("one").await.unwrap();
     assert_ne!(other.response, first.response, "each trial is a conversation of its own");
 }
@@ -338,7 +338,7 @@ async fn what_a_function_prints_is_the_stderr_of_its_case(#[case] name: &str, #[
     "python:functions:no_parameters",
     "cannot load 'functions:no_parameters': the function takes no message: its first parameter must be the message"
 )]
-#[case("python:absent:answer", "cannot load 'absent:answer': there is no module 'absent' in ROOT")]
+#[case("python:absent:answer", "cannot load 'absent:answer': module 'absent' not found in ROOT")]
 #[case(
     "python:broken:answer",
     "cannot load 'broken:answer': SyntaxError: '(' was never closed (broken.py, line 2: def answer(message)"
@@ -361,7 +361,7 @@ async fn what_a_function_prints_is_the_stderr_of_its_case(#[case] name: &str, #[
     "node:functions.mjs#value",
     "cannot load 'functions.mjs#value': 'value' of 'functions.mjs' is not a function but of type number"
 )]
-#[case("node:absent.mjs#answer", "cannot load 'absent.mjs#answer': there is no file 'absent.mjs' in ROOT")]
+#[case("node:absent.mjs#answer", "cannot load 'absent.mjs#answer': file 'absent.mjs' not found in ROOT")]
 #[case(
     "node:small.cjs#anwser",
     "cannot load 'small.cjs#anwser': 'small.cjs' does not export 'anwser': it exports answer, default, module.exports"
@@ -476,7 +476,7 @@ async fn an_unhandled_rejection_costs_one_case() {
 async fn output_of_a_program_on_the_runners_stdout_costs_one_case() {
     let project = Project::new();
     let error = project.error("node:functions.mjs#inherits").await;
-    assert_eq!(error, "the function's process wrote to the stdout of karat's runner: from a program");
+    assert_eq!(error, "unexpected output on the stdout of the function's process: from a program");
 }
 
 #[rstest]

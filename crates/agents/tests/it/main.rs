@@ -15,7 +15,7 @@ mod functions;
 mod http_config;
 mod invalid_settings;
 #[cfg(target_os = "linux")]
-mod kept_programs;
+mod keep_alive;
 mod product_server;
 mod recording;
 mod replies;

@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A received request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) line: String,
     pub(crate) headers: String,
     pub(crate) body: Value,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// Returns the value of a header, by its lower-case name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.lines().find_map(|line| {
@@ -61,11 +61,11 @@ impl Sent {
 
 pub(crate) struct ProductServer {
     pub(crate) url: String,
-    received: Arc<Mutex<Vec<Received>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl ProductServer {
-    pub(crate) async fn start(answer: impl Fn(&Received) -> Sent + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&ReceivedRequest) -> Sent + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -79,7 +79,7 @@ impl ProductServer {
         Self { url, received }
     }
 
-    pub(crate) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
         self.received.lock().unwrap().clone()
     }
 
@@ -89,7 +89,11 @@ impl ProductServer {
     }
 }
 
-async fn serve(mut socket: TcpStream, log: &Mutex<Vec<Received>>, answer: &(impl Fn(&Received) -> Sent + ?Sized)) {
+async fn serve(
+    mut socket: TcpStream,
+    log: &Mutex<Vec<ReceivedRequest>>,
+    answer: &(impl Fn(&ReceivedRequest) -> Sent + ?Sized),
+) {
     while let Some(received) = read_request(&mut socket).await {
         log.lock().unwrap().push(received.clone());
         let sent = answer(&received);
@@ -115,14 +119,14 @@ async fn serve(mut socket: TcpStream, log: &Mutex<Vec<Received>>, answer: &(impl
     }
 }
 
-async fn read_request(socket: &mut TcpStream) -> Option<Received> {
+async fn read_request(socket: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
             let (line, headers) = head.split_once("\r\n").unwrap_or((&head, ""));
-            let mut received = Received {
+            let mut received = ReceivedRequest {
                 line: line.trim_end_matches(" HTTP/1.1").to_owned(),
                 headers: headers.to_owned(),
                 body: Value::Null,

@@ -146,10 +146,10 @@ fn rejects_invalid_scripts_with_positions(#[case] text: &str, #[case] expected: 
 #[test]
 fn reports_all_problems() {
     let text = "{\n \"replies\": {\n  \"a\": {\"error\": 1},\n  \"b\": 2,\n  \"c/d\": {\"toolCalls\": [1], \"x\": 0}\n },\n \"y\": 0\n}";
-    let mut found = findings(text);
-    found.sort();
+    let mut problems = findings(text);
+    problems.sort();
     assert_eq!(
-        found,
+        problems,
         [
             "3:18 'error' must be a string, found a number",
             "4:8 'b' must be an object, found a number",

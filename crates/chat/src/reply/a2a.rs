@@ -16,12 +16,12 @@ enum Object<'v> {
     Artifact(&'v Map<String, Value>),
 }
 
-/// Whether a value is one of the protocol.
+/// Whether an object belongs to the protocol.
 pub(super) fn is_known(map: &Map<String, Value>) -> bool {
     map.contains_key("jsonrpc") || classify(map).is_some()
 }
 
-/// Version 1 names the kind by the key around the object, earlier versions by `kind`.
+/// Returns the kind of an object. Version 1 wraps it in a key, earlier versions have `kind`.
 fn classify(map: &Map<String, Value>) -> Option<Object<'_>> {
     let inner = |name: &str| map.get(name).and_then(Value::as_object);
     if let Some(task) = inner("task").filter(|task| task.contains_key("status")) {
@@ -66,24 +66,24 @@ pub(super) fn read(values: &[Value], is_stream: bool, turn: &mut Turn) {
     task.finish(turn);
 }
 
-/// What is known of the task.
+/// The state of a task.
 #[derive(Default)]
 struct Task {
-    /// Texts by id of the artifact, in the order in which they began.
+    /// Text of the artifacts, in the order in which they started.
     artifacts: Vec<String>,
     artifact_ids: HashMap<String, usize>,
     /// The message of the latest status.
     status_text: String,
-    /// The text that was told last while the task ran.
+    /// The latest text that was sent while the task was running.
     progress_text: String,
-    /// Messages apart from a task.
+    /// The text of messages outside a task.
     message_text: String,
-    /// The agent's messages in the history after the last one of the user.
+    /// The agent's last message in the history, if it follows the user's.
     history_text: String,
     state: Option<String>,
     status: Option<Value>,
     id: Option<String>,
-    /// Google's agents, which report their calls as data.
+    /// Whether the agent is built with Google's ADK, which sends calls as data parts.
     is_adk: bool,
 }
 
@@ -91,13 +91,13 @@ impl Task {
     fn push(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
         match classify(object) {
             Some(Object::Message(message)) => {
-                self.note_ids(message, turn);
+                self.read_ids(message, turn);
                 let text = parts_text(message, turn);
                 push_paragraph(&mut self.message_text, &text);
-                note_text(&text, turn);
+                mark_text(&text, turn);
             }
             Some(Object::Task(task)) => {
-                self.note_ids(task, turn);
+                self.read_ids(task, turn);
                 self.push_history(task, turn);
                 for artifact in task.get("artifacts").and_then(Value::as_array).into_iter().flatten() {
                     self.push_artifact(artifact.as_object(), false, turn);
@@ -105,11 +105,11 @@ impl Task {
                 self.push_status(task.get("status"), turn);
             }
             Some(Object::Status(update)) => {
-                self.note_ids(update, turn);
+                self.read_ids(update, turn);
                 self.push_status(update.get("status"), turn);
             }
             Some(Object::Artifact(update)) => {
-                self.note_ids(update, turn);
+                self.read_ids(update, turn);
                 let appends = update.get("append").and_then(Value::as_bool) == Some(true);
                 self.push_artifact(update.get("artifact").and_then(Value::as_object), appends, turn);
             }
@@ -117,7 +117,7 @@ impl Task {
         }
     }
 
-    fn note_ids(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+    fn read_ids(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
         let metadata = object.get("metadata").and_then(Value::as_object);
         self.is_adk |= metadata.is_some_and(|metadata| metadata.keys().any(|key| key.starts_with("adk_")));
         turn.set_conversation_id(first_text(object, &["contextId", "context_id"]));
@@ -155,7 +155,7 @@ impl Task {
     fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
         let Some(artifact) = artifact else { return };
         let text = parts_text(artifact, turn);
-        note_text(&text, turn);
+        mark_text(&text, turn);
         let id = first_text(artifact, &["artifactId", "artifact_id"]).unwrap_or_default();
         match self.artifact_ids.get(id).copied() {
             Some(index) if appends => self.artifacts[index].push_str(&text),
@@ -175,12 +175,12 @@ impl Task {
         };
         let artifacts = self.artifacts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join("\n");
         let is_answer = matches!(state.as_str(), "" | "completed" | "input-required" | "auth-required");
-        let is_asked_in_data = turn.approval.is_some();
+        let has_approval_in_data = turn.approval.is_some();
         match state.as_str() {
             "input-required" | "auth-required" => {
                 let question =
                     [&self.status_text, &self.history_text, &artifacts].into_iter().find(|text| !text.is_empty());
-                turn.ask(Approval {
+                turn.request_approval(Approval {
                     question: question.cloned().unwrap_or_else(|| state.replace('-', " ")),
                     id: self.id.clone(),
                     call_id: None,
@@ -197,11 +197,11 @@ impl Task {
             turn.set_stop_reason(Some(&state));
         }
         let status_text = if is_answer { &self.status_text } else { "" };
-        // Google's agents tell their answer while they work, and repeat it only at the end.
+        // ADK agents send their answer while they are working, and some do not repeat it at the end.
         let progress_text = if self.is_adk && is_answer { &self.progress_text } else { "" };
         let texts = [artifacts.as_str(), status_text, &self.message_text, &self.history_text, progress_text];
         // A question is not an answer, but an agent that asks for approval in data may answer next to it.
-        let has_answer = is_answer && (turn.approval.is_none() || is_asked_in_data);
+        let has_answer = is_answer && (turn.approval.is_none() || has_approval_in_data);
         if has_answer && let Some(text) = texts.into_iter().find(|text| !text.is_empty()) {
             let first_text = turn.first_text_event;
             turn.add_text(text);
@@ -211,9 +211,9 @@ impl Task {
     }
 }
 
-fn note_text(text: &str, turn: &mut Turn) {
+fn mark_text(text: &str, turn: &mut Turn) {
     if !text.is_empty() {
-        turn.note_text();
+        turn.mark_text();
     }
 }
 
@@ -234,7 +234,7 @@ fn push_paragraph(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// Joins the texts of a message or artifact, and adds the calls that some agents send as data.
+/// Joins the text parts of a message or artifact, and adds the calls that some agents send as data parts.
 fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
     let mut text = String::new();
     for part in holder.get("parts").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
@@ -242,7 +242,7 @@ fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
             continue;
         }
         match part.get("text").and_then(Value::as_str) {
-            // A text that was streamed keeps its pieces.
+            // Streamed text has several parts, which are joined without a separator.
             Some(part) => text.push_str(part),
             None => push_data(part, turn),
         }
@@ -250,14 +250,14 @@ fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
     text
 }
 
-/// Adds a call or a result of Google's agents, which mark them in the metadata of a part.
+/// Adds a call or a result of an ADK agent, which marks them in the metadata of a part.
 fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
     let Some(data) = part.get("data").and_then(Value::as_object) else { return };
     let id = first_text(data, &["id"]);
     let name = first_text(data, &["name"]);
     match part.get("metadata").and_then(|metadata| metadata.get("adk_type")?.as_str()) {
-        Some("function_call") if name.is_some_and(super::adk::is_request) => super::adk::push_call(data, turn),
-        Some("function_response") if name.is_some_and(super::adk::is_request) => {}
+        Some("function_call") if name.is_some_and(super::adk::is_approval_request) => super::adk::push_call(data, turn),
+        Some("function_response") if name.is_some_and(super::adk::is_approval_request) => {}
         // Events and the history repeat each other.
         Some("function_call") if id.is_none_or(|id| turn.find_call(id).is_none()) => {
             let call = turn.new_call(id, name.unwrap_or_default());

@@ -6,7 +6,7 @@ use super::turn::{Outcome, Turn};
 use super::{Approval, error_text, usage};
 use crate::lenient::{first, first_text, is_blank};
 
-/// The call by which the kit asks a person.
+/// The call by which ADK asks a person for confirmation.
 const CONFIRMATION: &str = "adk_request_confirmation";
 const CREDENTIAL: &str = "adk_request_credential";
 
@@ -26,8 +26,9 @@ pub(super) fn read_events(events: &[Value], turn: &mut Turn) {
         let Some(event) = event.as_object() else { continue };
         push_event(event, &mut partial, turn);
     }
-    // The last event of a streamed text repeats the partial ones, and calls have results unless they run for long.
-    turn.is_complete = partial.is_empty() && (turn.approval.is_some() || !events.last().is_some_and(is_open_call));
+    // The last event of a streamed text repeats the partial ones, and calls have results unless they are long-running.
+    turn.is_complete =
+        partial.is_empty() && (turn.approval.is_some() || !events.last().is_some_and(has_unanswered_call));
     turn.add_text(&partial);
 }
 
@@ -45,7 +46,7 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
     if is_partial {
         for text in parts.iter().filter(|part| !is_thought(part)).filter_map(|part| part.get("text")?.as_str()) {
             if !text.is_empty() {
-                turn.note_text();
+                turn.mark_text();
             }
             partial.push_str(text);
         }
@@ -55,7 +56,7 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
         if parts.iter().any(|part| part.get("text").is_some_and(Value::is_string)) {
             turn.discard_all();
         }
-    } else if parts.iter().any(|part| part.as_object().is_some_and(begins_step)) {
+    } else if parts.iter().any(|part| part.as_object().is_some_and(starts_step)) {
         partial.clear();
         turn.start_step();
     }
@@ -63,10 +64,10 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
         push_part(part, first_text(event, &["author"]) == Some("user"), turn);
     }
     let actions = event.get("actions").and_then(Value::as_object);
-    let waiting =
+    let confirmations =
         actions.and_then(|actions| first(actions, &["requestedToolConfirmations", "requested_tool_confirmations"]));
-    for id in waiting.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
-        turn.forget_success(id);
+    for id in confirmations.and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+        turn.clear_success(id);
     }
     if let Some(usage) = usage::read(first(event, &["usageMetadata", "usage_metadata"])) {
         turn.add_usage(&usage);
@@ -75,20 +76,21 @@ fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn)
     turn.set_stop_reason(first_text(event, &["finishReason", "finish_reason"]));
 }
 
-/// Whether an event has only calls whose results the kit waits for.
-fn is_open_call(event: &Value) -> bool {
+/// Whether an event has a call whose result must follow.
+fn has_unanswered_call(event: &Value) -> bool {
     let Some(event) = event.as_object() else { return false };
-    let waits = first(event, &["longRunningToolIds", "long_running_tool_ids"]).is_some_and(|ids| !is_blank(ids));
+    let is_long_running =
+        first(event, &["longRunningToolIds", "long_running_tool_ids"]).is_some_and(|ids| !is_blank(ids));
     let parts = event.get("content").and_then(|content| content.get("parts")?.as_array()).into_iter().flatten();
     let mut parts = parts.filter_map(Value::as_object);
-    !waits && parts.any(|part| first(part, &["functionCall", "function_call"]).is_some())
+    !is_long_running && parts.any(|part| first(part, &["functionCall", "function_call"]).is_some())
 }
 
 fn is_thought(part: &Value) -> bool {
     part.get("thought").and_then(Value::as_bool) == Some(true)
 }
 
-fn begins_step(part: &Map<String, Value>) -> bool {
+fn starts_step(part: &Map<String, Value>) -> bool {
     ["text", "functionCall", "function_call", "executableCode", "executable_code"]
         .iter()
         .any(|name| part.get(*name).is_some_and(|value| !value.is_null()))
@@ -108,7 +110,7 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     }
     if let Some(function) = object(&["functionResponse", "function_response"]) {
         let name = first_text(function, &["name"]);
-        if !name.is_some_and(is_request) {
+        if !name.is_some_and(is_approval_request) {
             push_response(first_text(function, &["id"]), name, function.get("response").unwrap_or(&Value::Null), turn);
         }
     }
@@ -119,12 +121,12 @@ fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
     if let Some(result) = object(&["codeExecutionResult", "code_execution_result"]) {
         let output = result.get("output").unwrap_or(&Value::Null);
         let failed = first_text(result, &["outcome"]).is_some_and(|outcome| outcome != "OUTCOME_OK");
-        turn.finish_call(None, Some("code_execution"), Outcome::told(output, failed));
+        turn.finish_call(None, Some("code_execution"), Outcome::known(output, failed));
     }
 }
 
 /// Whether a call is a question to a person, not a tool of the agent.
-pub(super) fn is_request(name: &str) -> bool {
+pub(super) fn is_approval_request(name: &str) -> bool {
     matches!(name, CONFIRMATION | CREDENTIAL)
 }
 
@@ -132,7 +134,7 @@ pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     let name = first_text(function, &["name"]).unwrap_or_default();
     let id = first_text(function, &["id"]);
     let arguments = function.get("args").unwrap_or(&Value::Null);
-    if !is_request(name) {
+    if !is_approval_request(name) {
         let call = turn.new_call(id, name);
         turn.set_arguments(call, arguments);
         return;
@@ -143,7 +145,7 @@ pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     let confirmation = arguments.get("toolConfirmation").or_else(|| arguments.get("tool_confirmation"));
     let hint = confirmation.and_then(|confirmation| confirmation.get("hint")?.as_str()).filter(|hint| !hint.is_empty());
     let question = hint.map(str::to_owned).or_else(|| turn.describe_call(call_id?));
-    turn.ask(Approval {
+    turn.request_approval(Approval {
         question: question.unwrap_or_else(|| name.to_owned()),
         id: id.map(str::to_owned),
         call_id: call_id.map(str::to_owned),
@@ -151,11 +153,11 @@ pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     });
 }
 
-/// Ends a call. The key `error` of a response is documented as the mark of a failure.
+/// Finishes a call. ADK documents the key `error` of a response as the mark of a failure.
 pub(super) fn push_response(id: Option<&str>, name: Option<&str>, response: &Value, turn: &mut Turn) {
     let outcome = match response.get("error").filter(|error| !error.is_null()) {
         Some(error) => Outcome { result: Some(response.clone()), ..Outcome::failed(error) },
-        None => Outcome::told(response, false),
+        None => Outcome::known(response, false),
     };
     turn.finish_call(id, name, outcome);
 }

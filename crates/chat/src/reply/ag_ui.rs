@@ -10,10 +10,10 @@ use crate::lenient::{first_text, text_of, unpack_owned};
 
 /// Reads the events of a run.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
-    // TanStack AI marks failed results, AG-UI only messages.
-    let tells_failures =
+    // TanStack AI marks failed results; AG-UI itself marks only failed messages.
+    let reports_failures =
         events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
-    let mut stream = Stream { tells_failures, ..Stream::default() };
+    let mut stream = Stream { reports_failures, ..Stream::default() };
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         if let Some(event) = event.as_object() {
@@ -27,9 +27,9 @@ struct Stream<'v> {
     /// The message of the latest text event.
     message: Option<&'v str>,
     /// Messages that are not the agent's.
-    others: HashSet<&'v str>,
+    other_messages: HashSet<&'v str>,
     last_call: Option<CallIndex>,
-    tells_failures: bool,
+    reports_failures: bool,
     /// Calls whose message is known, so that parallel calls stay in one step.
     parents: HashSet<&'v str>,
 }
@@ -55,14 +55,14 @@ impl<'v> Stream<'v> {
                 turn.add_reasoning(delta);
             }
             "TOOL_CALL_START" | "TOOL_CALL_CHUNK" | "TOOL_CALL_ARGS" => self.push_call(event, delta, turn),
-            "TOOL_CALL_RESULT" => push_result(event, self.tells_failures, turn),
+            "TOOL_CALL_RESULT" => push_result(event, self.reports_failures, turn),
             "MESSAGES_SNAPSHOT" => {
                 push_snapshot(event.get("messages"), turn);
                 self.last_call = None;
             }
             "CUSTOM" if matches!(text("name"), Some("on_interrupt" | "OnInterrupt")) => {
                 let value = event.get("value").map(unpack_owned).unwrap_or_default();
-                super::langgraph::ask(None, &value, &Value::Object(event.clone()), turn);
+                super::langgraph::request_approval(None, &value, &Value::Object(event.clone()), turn);
             }
             "RUN_FINISHED" => finish(event, turn),
             "RUN_ERROR" => {
@@ -76,15 +76,15 @@ impl<'v> Stream<'v> {
 
     fn push_text(&mut self, message: Option<&'v str>, role: Option<&str>, delta: &str, turn: &mut Turn) {
         if let Some(id) = message.filter(|_| role.is_some_and(|role| role != "assistant")) {
-            self.others.insert(id);
+            self.other_messages.insert(id);
         }
         if let Some(id) = message.filter(|id| self.message != Some(id)) {
             self.message = Some(id);
-            if !self.others.contains(id) && !self.parents.contains(id) {
+            if !self.other_messages.contains(id) && !self.parents.contains(id) {
                 turn.start_step();
             }
         }
-        if self.message.is_none_or(|id| !self.others.contains(id)) {
+        if self.message.is_none_or(|id| !self.other_messages.contains(id)) {
             turn.add_text(delta);
         }
     }
@@ -107,7 +107,7 @@ impl<'v> Stream<'v> {
     }
 }
 
-fn push_result(event: &Map<String, Value>, tells_failures: bool, turn: &mut Turn) {
+fn push_result(event: &Map<String, Value>, reports_failures: bool, turn: &mut Turn) {
     let content = event.get("content").map(|content| match content {
         Value::Array(_) => Value::String(crate::messages::result_text(content)),
         other => other.clone(),
@@ -116,13 +116,13 @@ fn push_result(event: &Map<String, Value>, tells_failures: bool, turn: &mut Turn
     let state = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("state")?.as_str());
     let outcome = match (event.get("error").filter(|error| !error.is_null()), state) {
         (Some(error), _) => Outcome::failed(error),
-        (None, state) if tells_failures => Outcome::told(&content, state == Some("output-error")),
-        (None, _) => Outcome::untold(&content),
+        (None, state) if reports_failures => Outcome::known(&content, state == Some("output-error")),
+        (None, _) => Outcome::unknown(&content),
     };
     turn.finish_call(first_text(event, &["toolCallId", "tool_call_id"]), None, outcome);
 }
 
-/// Reads the list of all messages. It is taken in place of the events if it has as much: it says which calls failed.
+/// Reads the list of all messages. It replaces the events if it is as complete, because it reports which calls failed.
 fn push_snapshot(messages: Option<&Value>, turn: &mut Turn) {
     let Some(Value::Array(messages)) = messages else { return };
     let mut snapshot = Turn::default();
@@ -147,7 +147,7 @@ fn finish(event: &Map<String, Value>, turn: &mut Turn) {
             .map(str::to_owned)
             .or_else(|| turn.describe_call(call_id?))
             .or_else(|| first_text(request, &["reason"]).map(str::to_owned));
-        turn.ask(Approval {
+        turn.request_approval(Approval {
             question: question.unwrap_or_else(|| text_of(&Value::Object(request.clone()))),
             id: first_text(request, &["id"]).map(str::to_owned),
             call_id: call_id.map(str::to_owned),

@@ -19,7 +19,7 @@ pub(super) fn is_ui_message(message: &Map<String, Value>) -> bool {
     message.get("role").is_some_and(Value::is_string) && parts.into_iter().flatten().any(is_ui_part)
 }
 
-/// Adds a UI message. A message of the user discards what was before it.
+/// Adds a UI message. A user message discards everything before it.
 pub(super) fn push_ui_message(message: &Map<String, Value>, turn: &mut Turn) {
     match first_text(message, &["role"]) {
         Some("user") => return turn.discard_all(),
@@ -54,21 +54,21 @@ fn push_tool_part(name: &str, part: &Map<String, Value>, turn: &mut Turn) {
     match first_text(part, &["state"]).unwrap_or_default() {
         "output-available" | "result" => {
             let result = first(part, &["output", "result"]).unwrap_or(&Value::Null);
-            turn.set_outcome(call, Outcome::told(result, false));
+            turn.set_outcome(call, Outcome::known(result, false));
         }
         "output-error" => turn.set_outcome(call, Outcome::failed(part.get("errorText").unwrap_or(&Value::Null))),
         "approval-requested" => {
             let approval = part.get("approval").and_then(Value::as_object);
             let reason = approval.and_then(|approval| first_text(approval, &["requestReason", "reason"]));
             let approval_id = approval.and_then(|approval| first_text(approval, &["id"]));
-            ask(approval_id, id, reason, part, turn);
+            request_approval(approval_id, id, reason, part, turn);
         }
         _ => {}
     }
 }
 
-/// Waits for the approval of a call.
-pub(super) fn ask(
+/// Records a request for the approval of a call.
+pub(super) fn request_approval(
     id: Option<&str>,
     call_id: Option<&str>,
     reason: Option<&str>,
@@ -76,7 +76,7 @@ pub(super) fn ask(
     turn: &mut Turn,
 ) {
     let question = reason.map(str::to_owned).or_else(|| turn.describe_call(call_id?));
-    turn.ask(Approval {
+    turn.request_approval(Approval {
         question: question.unwrap_or_else(|| "approve the call?".to_owned()),
         id: id.map(str::to_owned),
         call_id: call_id.map(str::to_owned),
@@ -84,7 +84,7 @@ pub(super) fn ask(
     });
 }
 
-/// Reads what an application tells in the metadata of a message; the SDK's documentation has usage and model there.
+/// Reads usage and model from the metadata of a message, where the SDK's documentation suggests to put them.
 fn push_message_metadata(metadata: Option<&Value>, turn: &mut Turn) {
     let Some(metadata) = metadata.and_then(Value::as_object) else { return };
     if let Some(usage) = usage::read(first(metadata, &["totalUsage", "usage"])) {
@@ -95,7 +95,7 @@ fn push_message_metadata(metadata: Option<&Value>, turn: &mut Turn) {
 
 /// Reads the parts of a UI message stream.
 pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
-    let mut pending: Vec<Pending<'_>> = Vec::new();
+    let mut pending: Vec<ApprovalRequest<'_>> = Vec::new();
     let mut decided: HashSet<&str> = HashSet::new();
     for (index, part) in parts.iter().enumerate() {
         turn.at_event(index);
@@ -126,7 +126,7 @@ pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
             }
             "tool-output-available" => {
                 let output = part.get("output").unwrap_or(&Value::Null);
-                turn.finish_call(call_id, None, Outcome::told(output, false));
+                turn.finish_call(call_id, None, Outcome::known(output, false));
             }
             "tool-output-error" => {
                 let error = part.get("errorText").unwrap_or(&Value::Null);
@@ -134,7 +134,12 @@ pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
             }
             "tool-output-denied" => turn.finish_call(call_id, None, Outcome::default()),
             "tool-approval-request" if part.get("isAutomatic").and_then(Value::as_bool) != Some(true) => {
-                pending.push(Pending { id: text("approvalId"), call_id, reason: text("reason"), request: part });
+                pending.push(ApprovalRequest {
+                    id: text("approvalId"),
+                    call_id,
+                    reason: text("reason"),
+                    request: part,
+                });
             }
             "tool-approval-response" => {
                 decided.extend(text("approvalId"));
@@ -154,13 +159,13 @@ pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
         let is_decided =
             request.id.is_some_and(|id| decided.contains(id)) || request.call_id.is_some_and(|id| turn.is_answered(id));
         if !is_decided {
-            ask(request.id, request.call_id, request.reason, request.request, turn);
+            request_approval(request.id, request.call_id, request.reason, request.request, turn);
         }
     }
 }
 
 /// A request for approval.
-struct Pending<'v> {
+struct ApprovalRequest<'v> {
     id: Option<&'v str>,
     call_id: Option<&'v str>,
     reason: Option<&'v str>,

@@ -19,13 +19,13 @@ pub(super) fn read_message(message: &Map<String, Value>, turn: &mut Turn) {
     turn.start_step();
     let mut after_call = false;
     for block in message.get("content").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
-        separate(block, &mut after_call, turn);
+        separate_text(block, &mut after_call, turn);
         push_block(block, turn);
     }
 }
 
-/// Separates a text from one before a call. Texts in succession are pieces of one, split by citations.
-fn separate(block: &Map<String, Value>, after_call: &mut bool, turn: &mut Turn) {
+/// Begins a new line for text after a call. Consecutive text blocks are one text that citations split.
+fn separate_text(block: &Map<String, Value>, after_call: &mut bool, turn: &mut Turn) {
     match first_text(block, &["type"]) {
         Some("text") if std::mem::take(after_call) => turn.end_line(),
         Some("text" | "thinking") => {}
@@ -33,11 +33,10 @@ fn separate(block: &Map<String, Value>, after_call: &mut bool, turn: &mut Turn) 
     }
 }
 
-/// Adds a content block. Returns the call that the block makes.
+/// Adds a content block. Returns the call if the block is one.
 fn push_block(block: &Map<String, Value>, turn: &mut Turn) -> Option<CallIndex> {
     let kind = first_text(block, &["type"]).unwrap_or_default();
     match kind {
-        // Citations split a text into several blocks.
         "text" => turn.add_text(first_text(block, &["text"]).unwrap_or_default()),
         "thinking" => turn.add_reasoning(first_text(block, &["thinking"]).unwrap_or_default()),
         "tool_use" | "server_tool_use" | "mcp_tool_use" => {
@@ -53,15 +52,15 @@ fn push_block(block: &Map<String, Value>, turn: &mut Turn) -> Option<CallIndex> 
 
 fn push_result(block: &Map<String, Value>, turn: &mut Turn) {
     let content = block.get("content").unwrap_or(&Value::Null);
-    // Anthropic's own tools have an object of an error type as their content.
+    // Anthropic's server tools report errors as an object whose type ends with `_error`.
     let own_error = content.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_error"));
     let failed = own_error || block.get("is_error").and_then(Value::as_bool) == Some(true);
     let outcome = if own_error {
         Outcome { result: Some(content.clone()), ..Outcome::failed(content.get("error_code").unwrap_or(content)) }
     } else if first_text(block, &["type"]).is_some_and(|kind| matches!(kind, "tool_result" | "mcp_tool_result")) {
-        Outcome::told(&Value::String(result_text(content)), failed)
+        Outcome::known(&Value::String(result_text(content)), failed)
     } else {
-        Outcome::told(content, failed)
+        Outcome::known(content, failed)
     };
     turn.finish_call(first_text(block, &["tool_use_id"]), None, outcome);
 }
@@ -90,7 +89,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
             }
             "content_block_start" => {
                 if let Some(block) = event.get("content_block").and_then(Value::as_object) {
-                    separate(block, &mut after_call, turn);
+                    separate_text(block, &mut after_call, turn);
                     if let Some(call) = push_block(block, turn) {
                         calls.insert(block_index, call);
                     }
@@ -103,7 +102,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
             }
             "message_delta" => {
                 turn.set_stop_reason(event.get("delta").and_then(|delta| delta.get("stop_reason")?.as_str()));
-                // The counts are those of the message so far.
+                // The counts are cumulative.
                 extend(&mut usage_so_far, event.get("usage"));
             }
             "message_stop" => turn.is_complete = true,

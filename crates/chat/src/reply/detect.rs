@@ -55,7 +55,7 @@ impl Protocol {
 pub(super) fn detect(value: &Value) -> Option<Protocol> {
     match value {
         Value::Array(items) => {
-            items.iter().find_map(detect_item).or_else(|| items.iter().find_map(detect_service_event))
+            items.iter().find_map(detect_item).or_else(|| items.iter().find_map(detect_metadata_event))
         }
         Value::Object(map) => detect_object(map).or_else(|| detect_item(value)),
         _ => None,
@@ -144,7 +144,7 @@ fn detect_item(item: &Value) -> Option<Protocol> {
         Protocol::A2a
     } else if dify::is_known(map) {
         Protocol::Dify
-    } else if rasa::is_bubble(map) {
+    } else if rasa::is_bot_message(map) {
         Protocol::Rasa
     } else if ai_sdk::is_ui_message(map) {
         Protocol::UiMessages
@@ -195,8 +195,8 @@ fn is_ag_ui(kind: &str) -> bool {
         .any(|prefix| kind.starts_with(prefix))
 }
 
-/// Recognises a stream that has only events around the answer: it failed early or was cut off.
-fn detect_service_event(item: &Value) -> Option<Protocol> {
+/// Recognises a stream that ends before the answer, because it failed early or was cut off.
+fn detect_metadata_event(item: &Value) -> Option<Protocol> {
     matches!(event_parts(item).0, Some("metadata")).then_some(Protocol::LangGraph)
 }
 

@@ -19,7 +19,7 @@ pub(super) fn is_known(map: &Map<String, Value>) -> bool {
 /// Reads a blocking reply.
 pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
-    // Agents answer only in streams, with their thoughts; a blocking reply has just the text.
+    // Agents report their calls only in streams; a blocking reply has only the text.
     turn.calls_unreported = true;
     turn.set_conversation_id(first_text(reply, &["conversation_id"]));
     turn.add_text(first_text(reply, &["answer"]).unwrap_or_default());
@@ -31,7 +31,7 @@ fn read_metadata(holder: &Map<String, Value>, turn: &mut Turn) {
     if let Some(usage) = usage {
         let cost_usd =
             first_number(usage, &["total_price"]).filter(|_| first_text(usage, &["currency"]) == Some("USD"));
-        turn.usage = usage::read(Some(&Value::Object(usage.clone()))).map(|read| Usage { cost_usd, ..read });
+        turn.usage = usage::read(Some(&Value::Object(usage.clone()))).map(|usage| Usage { cost_usd, ..usage });
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     }
 }
 
-/// Adds the calls of a thought. A thought is repeated with the same id when more of it is known.
+/// Adds the calls of a thought. Later events with the same id complete it.
 fn push_thought<'v>(event: &'v Map<String, Value>, thoughts: &mut HashMap<&'v str, Vec<CallIndex>>, turn: &mut Turn) {
     let Some(tools) = first_text(event, &["tool"]) else { return };
     let id = first_text(event, &["id"]).unwrap_or_default();
@@ -85,18 +85,18 @@ fn push_thought<'v>(event: &'v Map<String, Value>, thoughts: &mut HashMap<&'v st
     let input = first_text(event, &["tool_input"]).unwrap_or_default();
     let observation = first_text(event, &["observation"]);
     for (call, name) in calls.iter().zip(&names) {
-        let arguments = of_tool(input, name, names.len()).unwrap_or_else(|| Value::String(input.to_owned()));
+        let arguments = select_tool_value(input, name, names.len()).unwrap_or_else(|| Value::String(input.to_owned()));
         turn.set_arguments(*call, &arguments);
         if let Some(observation) = observation {
-            let result = of_tool(observation, name, names.len());
+            let result = select_tool_value(observation, name, names.len());
             let result = result.unwrap_or_else(|| Value::String(observation.to_owned()));
-            turn.set_outcome(*call, Outcome::untold(&result));
+            turn.set_outcome(*call, Outcome::unknown(&result));
         }
     }
 }
 
-/// Finds the part of a tool in a text that may be an object by name of the tool.
-fn of_tool(text: &str, name: &str, tools: usize) -> Option<Value> {
+/// Parses JSON text and returns the value of a tool, if the text is an object with a key per tool.
+fn select_tool_value(text: &str, name: &str, tools: usize) -> Option<Value> {
     let Some(Value::Object(map)) = parse_nested(text) else { return None };
     match map.get(name) {
         Some(part) if map.len() <= tools => Some(part.clone()),

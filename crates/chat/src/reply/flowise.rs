@@ -13,7 +13,7 @@ pub(super) fn is_reply(map: &Map<String, Value>) -> bool {
         && (map.contains_key("chatMessageId") || map.contains_key("usedTools"))
 }
 
-/// Whether an event is of a stream. Events around the answer have names that other protocols use too.
+/// Whether an event is specific to Flowise. Other protocols use the names of its remaining events too.
 pub(super) fn is_event(name: &str, data: &Value) -> bool {
     match name {
         "token" | "start" => data.is_string(),
@@ -29,7 +29,7 @@ pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
     turn.add_text(first_text(reply, &["text"]).unwrap_or_default());
     read_ids(reply, turn);
     if let Some(action) = reply.get("action").filter(|action| !is_blank(action)) {
-        ask(action, first_text(reply, &["text"]).unwrap_or_default(), turn);
+        request_approval(action, first_text(reply, &["text"]).unwrap_or_default(), turn);
     }
 }
 
@@ -37,10 +37,10 @@ fn read_ids(holder: &Map<String, Value>, turn: &mut Turn) {
     turn.set_conversation_id(first_text(holder, &["chatId"]));
 }
 
-/// Waits for a decision. The question is the text of the reply.
-fn ask(action: &Value, text: &str, turn: &mut Turn) {
+/// Records a request for approval. The question is the text of the reply.
+fn request_approval(action: &Value, text: &str, turn: &mut Turn) {
     let question = if text.is_empty() { "proceed?" } else { text };
-    turn.ask(Approval {
+    turn.request_approval(Approval {
         question: question.to_owned(),
         id: action.get("id").map(text_of),
         call_id: None,
@@ -54,7 +54,7 @@ fn push_tools(tools: Option<&Value>, turn: &mut Turn) {
         turn.set_arguments(call, tool.get("toolInput").unwrap_or(&Value::Null));
         let outcome = match tool.get("error").filter(|error| !is_blank(error)) {
             Some(error) => Outcome::failed(error),
-            None => Outcome::told(tool.get("toolOutput").unwrap_or(&Value::Null), false),
+            None => Outcome::known(tool.get("toolOutput").unwrap_or(&Value::Null), false),
         };
         turn.set_outcome(call, outcome);
     }
@@ -69,10 +69,10 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
         turn.at_event(index);
         match event_parts(event) {
             (Some("token"), Value::String(piece)) => {
-                turn.note_text();
+                turn.mark_text();
                 text.push_str(piece);
             }
-            // The list grows; the last one is whole.
+            // Each event repeats the list so far; the last one is complete.
             (Some("usedTools"), data) => tools = Some(data),
             (Some("action"), data) => action = Some(data).filter(|data| !is_blank(data)),
             (Some("metadata"), Value::Object(metadata)) => read_ids(metadata, turn),
@@ -84,6 +84,6 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     push_tools(tools, turn);
     turn.add_text(&text);
     if let Some(action) = action {
-        ask(action, &text, turn);
+        request_approval(action, &text, turn);
     }
 }

@@ -1,4 +1,4 @@
-//! Replies with pairs of an action and an observation: `LangServe`'s agent executors and n8n's agents.
+//! Replies that list pairs of an action and an observation: `LangServe`'s agent executors and n8n's agents.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use super::turn::{Outcome, Turn};
 use super::{error_text, event_parts, message_list};
 use crate::lenient::{first, first_text};
 
-/// The names of the list.
-const STEPS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
+/// Keys of the list of pairs.
+const STEP_KEYS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
 
 /// Reads a reply of `LangServe`'s `/invoke`.
 pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
@@ -48,9 +48,9 @@ fn is_message(map: &Map<String, Value>) -> bool {
     map.contains_key("content") && (map.contains_key("type") || map.contains_key("role"))
 }
 
-/// Adds the pairs of an agent, and its answer.
+/// Adds the pairs and the answer.
 fn push_steps(map: &Map<String, Value>, turn: &mut Turn) {
-    match first(map, &STEPS).and_then(Value::as_array) {
+    match first(map, &STEP_KEYS).and_then(Value::as_array) {
         Some(pairs) => pairs.iter().for_each(|pair| push_pair(pair, turn)),
         None => turn.calls_unreported = true,
     }
@@ -80,12 +80,12 @@ fn push_action(action: &Map<String, Value>, turn: &mut Turn) {
 fn push_observation(action: &Map<String, Value>, observation: &Value, turn: &mut Turn) {
     let id = first_text(action, &["tool_call_id", "toolCallId"]);
     let name = first_text(action, &["tool", "toolName", "name"]);
-    turn.finish_call(id, name, Outcome::untold(observation));
+    turn.finish_call(id, name, Outcome::unknown(observation));
 }
 
 /// Reads the chunks of `LangServe`'s `/stream`.
 pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
-    let mut is_told = false;
+    let mut has_steps = false;
     let mut messages: Vec<Value> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
@@ -104,12 +104,12 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
                         push_observation(action, observation, turn);
                     }
                 }
-                is_told |= chunk.contains_key("actions")
+                has_steps |= chunk.contains_key("actions")
                     || chunk.contains_key("steps")
-                    || first(chunk, &STEPS).is_some()
+                    || first(chunk, &STEP_KEYS).is_some()
                     || is_message(chunk);
                 if is_message(chunk) {
-                    turn.note_text();
+                    turn.mark_text();
                     messages.push(serde_json::json!([chunk]));
                 } else if let Some(output) = chunk.get("output") {
                     turn.add_text(&crate::collect_text(output));
@@ -123,20 +123,20 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
         super::langgraph::read_stream(&messages, turn);
         turn.is_complete = is_complete;
     }
-    turn.calls_unreported = !is_told;
+    turn.calls_unreported = !has_steps;
 }
 
 /// Reads replies of n8n: an object, or a list of such objects.
 pub(super) fn read_n8n(items: &[Value], turn: &mut Turn) {
     turn.is_complete = true;
-    let mut is_told = false;
+    let mut has_steps = false;
     for item in items {
         let item = item.get("json").unwrap_or(item);
         let Some(item) = item.as_object() else { continue };
-        is_told |= first(item, &STEPS).is_some_and(Value::is_array);
+        has_steps |= first(item, &STEP_KEYS).is_some_and(Value::is_array);
         push_steps(item, turn);
     }
-    turn.calls_unreported = !is_told;
+    turn.calls_unreported = !has_steps;
 }
 
 /// Reads the lines of n8n's streaming reply: the text of each node in pieces.

@@ -36,14 +36,14 @@ fn push_interrupts(interrupts: Option<&Value>, turn: &mut Turn) {
     let interrupts = interrupts.and_then(Value::as_array).into_iter().flatten();
     for interrupt in interrupts {
         let id = first(interrupt.as_object().unwrap_or(&Map::new()), &["id", "interrupt_id"]).map(text_of);
-        ask(id, interrupt.get("value").unwrap_or(interrupt), interrupt, turn);
+        request_approval(id, interrupt.get("value").unwrap_or(interrupt), interrupt, turn);
     }
 }
 
-/// Waits for the answer to an interrupt, whose value is whatever the graph passed.
-pub(super) fn ask(id: Option<String>, value: &Value, request: &Value, turn: &mut Turn) {
+/// Records an interrupt as a request for approval. Its value is whatever the graph passed.
+pub(super) fn request_approval(id: Option<String>, value: &Value, request: &Value, turn: &mut Turn) {
     let question = question_of(value).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| value.to_string());
-    turn.ask(Approval { question, id, call_id: None, request: request.clone() });
+    turn.request_approval(Approval { question, id, call_id: None, request: request.clone() });
 }
 
 fn question_of(value: &Value) -> Option<String> {
@@ -54,7 +54,7 @@ fn question_of(value: &Value) -> Option<String> {
             if let Some(text) = first_text(map, &["question", "message", "prompt", "description", "query"]) {
                 return Some(text.to_owned());
             }
-            // The requests of the middleware for human approval.
+            // Requests of LangChain's human-in-the-loop middleware.
             let requests = map.get("action_requests").and_then(Value::as_array)?;
             let describe = |request: &Value| {
                 let map = request.as_object()?;
@@ -77,7 +77,7 @@ pub(super) fn is_mode(name: &str) -> bool {
     matches!(name, "values" | "updates" | "messages" | "messages/partial" | "messages/complete" | "messages/metadata")
 }
 
-/// Whether a value is an update: the changes by name of the node.
+/// Whether an object is an update: changes by name of the node.
 pub(super) fn is_update(map: &Map<String, Value>) -> bool {
     let is_change = |change: &Value| change.get("messages").is_some_and(Value::is_array);
     !map.is_empty()
@@ -85,15 +85,15 @@ pub(super) fn is_update(map: &Map<String, Value>) -> bool {
         && map.values().all(|change| change.is_object() || change.is_array() || change.is_null())
 }
 
-/// Reads the events of a run. The modes that are streamed together repeat each other: whole states are preferred to
-/// updates, and those to single messages.
+/// Reads the events of a run. Modes that are streamed together repeat each other, so states are preferred to
+/// updates, and updates to single messages.
 pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     let mut stream = Stream::default();
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
         stream.push(event, turn);
     }
-    // The graph's server sends no last event.
+    // LangGraph's server does not send a final event.
     turn.is_complete = true;
     if let Some(state) = stream.state {
         read_state(state, turn);
@@ -162,10 +162,10 @@ impl<'v> Stream<'v> {
     }
 
     fn push_state(&mut self, state: &'v Map<String, Value>, turn: &mut Turn) {
-        // The first state is what was sent.
+        // The first state is the input.
         let messages = state.get("messages").and_then(Value::as_array);
         if messages.and_then(|messages| messages.last()).is_some_and(|last| is_answer(last) && has_text(last)) {
-            turn.note_text();
+            turn.mark_text();
         }
         self.state = Some(state);
     }
@@ -186,7 +186,7 @@ impl<'v> Stream<'v> {
                 message => std::slice::from_ref(message),
             }) {
                 if is_answer(message) && has_text(message) {
-                    turn.note_text();
+                    turn.mark_text();
                 }
                 let id = message.get("id").and_then(Value::as_str);
                 // A node may replace an earlier message.
@@ -205,7 +205,7 @@ impl<'v> Stream<'v> {
     fn push_message(&mut self, message: &Value, is_whole: bool, turn: &mut Turn) {
         let Some(map) = message.as_object() else { return };
         if is_answer(message) && has_text(message) {
-            turn.note_text();
+            turn.mark_text();
         }
         let is_chunk = !is_whole && first_text(map, &["type"]).is_some_and(|kind| kind.ends_with("Chunk"));
         let id = first_text(map, &["id"]).unwrap_or_default();
@@ -239,7 +239,7 @@ fn has_text(message: &Value) -> bool {
     message.get("content").is_some_and(|content| !text_of_content(content).is_empty())
 }
 
-/// Joins the text of a content: a text, or parts of which some are text.
+/// Returns the text of message content: a string, or the joined text parts.
 fn text_of_content(content: &Value) -> String {
     let is_text = |part: &&Value| part.get("type").is_none_or(|kind| kind == "text");
     match content {
@@ -324,14 +324,14 @@ impl StreamedMessage {
             None if text("id").is_none() => self.calls.len().checked_sub(1),
             None => None,
         };
-        let place = known.unwrap_or_else(|| {
+        let position = known.unwrap_or_else(|| {
             self.calls.push(ChunkedCall::default());
             self.calls.len() - 1
         });
         if let Some(index) = index {
-            self.call_indexes.insert(index, place);
+            self.call_indexes.insert(index, position);
         }
-        let call = &mut self.calls[place];
+        let call = &mut self.calls[position];
         call.id = call.id.take().or_else(|| text("id").map(str::to_owned));
         call.name.push_str(text("name").unwrap_or_default());
         call.arguments.push_str(text("args").unwrap_or_default());

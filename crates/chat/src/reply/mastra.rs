@@ -1,4 +1,4 @@
-//! Mastra's `generate` and `stream`, and the results of the Vercel AI SDK's `generateText`, which are alike.
+//! Mastra's `generate` and `stream`, and the results of the Vercel AI SDK's `generateText`, which have the same shape.
 
 use std::collections::HashSet;
 
@@ -45,11 +45,11 @@ pub(super) fn read_result(result: &Map<String, Value>, turn: &mut Turn) {
     }
     let suspended = result.get("suspendPayload").and_then(Value::as_object).filter(|payload| !payload.is_empty());
     if let Some(request) = suspended {
-        ask(first_text(result, &["runId"]), request, turn);
+        request_approval(first_text(result, &["runId"]), request, turn);
     }
 }
 
-/// Returns the ids of calls that a person denied. Only the messages that the product stores tell them from others.
+/// Returns the ids of calls that a person denied. Only the messages that Mastra stores distinguish them.
 fn denied_calls(result: &Map<String, Value>) -> HashSet<&str> {
     let steps = result.get("steps").and_then(Value::as_array).into_iter().flatten();
     let stored = steps.filter_map(|step| step.get("response")?.get("dbMessages")?.as_array()).flatten();
@@ -61,11 +61,11 @@ fn denied_calls(result: &Map<String, Value>) -> HashSet<&str> {
         .collect()
 }
 
-/// Waits for the approval of a call; the id is that of the run to go on with.
-fn ask(run_id: Option<&str>, request: &Map<String, Value>, turn: &mut Turn) {
+/// Records a request for the approval of a call. The id is that of the run to resume.
+fn request_approval(run_id: Option<&str>, request: &Map<String, Value>, turn: &mut Turn) {
     let inner = request.get("suspendPayload").and_then(Value::as_object).unwrap_or(request);
     let question = first_text(inner, &["question", "message", "reason"]);
-    ai_sdk::ask(run_id, first_text(request, &["toolCallId"]), question, request, turn);
+    ai_sdk::request_approval(run_id, first_text(request, &["toolCallId"]), question, request, turn);
 }
 
 fn push_step(step: &Map<String, Value>, turn: &mut Turn) {
@@ -121,7 +121,7 @@ fn push_call(call: &Map<String, Value>, turn: &mut Turn) {
 
 fn outcome(result: &Map<String, Value>) -> Outcome {
     let value = first(result, &["result", "output"]).unwrap_or(&Value::Null);
-    Outcome::told(value, result.get("isError").and_then(Value::as_bool) == Some(true))
+    Outcome::known(value, result.get("isError").and_then(Value::as_bool) == Some(true))
 }
 
 fn failure(part: &Map<String, Value>) -> Outcome {
@@ -133,14 +133,14 @@ fn failure(part: &Map<String, Value>) -> Outcome {
 fn outcome_of_output(part: &Map<String, Value>) -> Outcome {
     let output = part.get("output").or_else(|| part.get("result")).unwrap_or(&Value::Null);
     match (output.get("type").and_then(Value::as_str), output.get("value")) {
-        (Some(kind), Some(value)) => Outcome::told(value, kind.starts_with("error")),
+        (Some(kind), Some(value)) => Outcome::known(value, kind.starts_with("error")),
         _ => outcome(part),
     }
 }
 
 /// Reads the chunks of `stream`.
 pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
-    let mut asked: Vec<(Option<&str>, &Map<String, Value>)> = Vec::new();
+    let mut requests: Vec<(Option<&str>, &Map<String, Value>)> = Vec::new();
     for (index, chunk) in chunks.iter().enumerate() {
         turn.at_event(index);
         let Some(payload) = chunk.get("payload").and_then(Value::as_object) else { continue };
@@ -161,20 +161,20 @@ pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
             }
             "tool-call" => push_call(payload, turn),
             "tool-result" => {
-                know_call(id, payload, turn);
+                add_missing_call(id, payload, turn);
                 turn.finish_call(id, None, outcome(payload));
             }
             "tool-error" => {
-                know_call(id, payload, turn);
+                add_missing_call(id, payload, turn);
                 turn.finish_call(id, None, failure(payload));
             }
             "tool-output-denied" => {
-                know_call(id, payload, turn);
+                add_missing_call(id, payload, turn);
                 turn.finish_call(id, None, Outcome::default());
             }
             "tool-call-approval" | "tool-call-suspended" => {
-                know_call(id, payload, turn);
-                asked.push((run_id, payload));
+                add_missing_call(id, payload, turn);
+                requests.push((run_id, payload));
             }
             "finish" => {
                 turn.is_complete = true;
@@ -192,17 +192,17 @@ pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
             _ => {}
         }
     }
-    for (run_id, request) in asked {
+    for (run_id, request) in requests {
         if first_text(request, &["toolCallId"]).is_none_or(|id| !turn.is_answered(id)) {
-            ask(run_id, request, turn);
-            // A run that waits has no last chunk.
+            request_approval(run_id, request, turn);
+            // A suspended run does not send a final chunk.
             turn.is_complete = true;
         }
     }
 }
 
-/// Adds the call of a result that names it, if the call was in an earlier reply.
-fn know_call(id: Option<&str>, payload: &Map<String, Value>, turn: &mut Turn) {
+/// Adds the call of a result if the call was in an earlier reply and the result has the tool's name.
+fn add_missing_call(id: Option<&str>, payload: &Map<String, Value>, turn: &mut Turn) {
     if id.is_none_or(|id| turn.find_call(id).is_none()) && first_text(payload, &["toolName"]).is_some() {
         push_call(payload, turn);
     }

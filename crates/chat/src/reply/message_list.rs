@@ -1,4 +1,4 @@
-//! Lists of messages: the state of a conversation, of which only the messages after the user's last one are new.
+//! Lists of messages: the state of a conversation. Only the messages after the user's last one are new.
 
 use karat_core::document::Message;
 use serde_json::{Map, Value};
@@ -6,31 +6,31 @@ use serde_json::{Map, Value};
 use super::turn::{Outcome, Turn};
 use super::{ai_sdk, usage};
 use crate::lenient::{first, first_text, truncate};
-use crate::messages::{ParsedMessages, read_pieces};
+use crate::messages::{ParsedMessages, read_joined};
 
-/// Adds the messages after the last one of the user.
+/// Adds the messages after the user's last one.
 pub(super) fn read(messages: &[Value], turn: &mut Turn) {
     for message in messages {
         push(message, turn);
     }
 }
 
-/// Adds a message. A message of the user discards what was before it.
+/// Adds a message. A user message discards everything before it.
 pub(super) fn push(value: &Value, turn: &mut Turn) {
     if let Some(message) = value.as_object().filter(|message| ai_sdk::is_ui_message(message)) {
         return ai_sdk::push_ui_message(message, turn);
     }
-    let Some(parsed) = read_pieces(value, "assistant") else { return };
-    let is_told = tells_failures(value);
+    let Some(parsed) = read_joined(value, "assistant") else { return };
+    let reports_failures = reports_failures(value);
     let ParsedMessages { messages, mut reasoning, stop_reason, unread_calls, .. } = parsed;
     if let Some(call) = unread_calls.first() {
-        turn.invalid = Some(format!("a call in the reply names no tool: {}", truncate(&call.to_string())));
+        turn.invalid = Some(format!("a call in the reply has no tool name: {}", truncate(&call.to_string())));
     }
     for message in messages {
         match message.role.as_str() {
             "user" => turn.discard_all(),
             "assistant" => push_answer(&message, reasoning.take(), turn),
-            "tool" => push_result(&message, is_told, turn),
+            "tool" => push_result(&message, reports_failures, turn),
             _ => {}
         }
     }
@@ -55,18 +55,18 @@ fn push_answer(message: &Message, reasoning: Option<String>, turn: &mut Turn) {
     }
 }
 
-fn push_result(message: &Message, is_told: bool, turn: &mut Turn) {
+fn push_result(message: &Message, reports_failures: bool, turn: &mut Turn) {
     let result = Value::String(message.content.clone());
-    let outcome = match (message.is_error, is_told) {
+    let outcome = match (message.is_error, reports_failures) {
         (true, _) => Outcome::failed(&result),
-        (false, true) => Outcome::told(&result, false),
-        (false, false) => Outcome::untold(&result),
+        (false, true) => Outcome::known(&result, false),
+        (false, false) => Outcome::unknown(&result),
     };
     turn.finish_call(message.tool_call_id.as_deref(), message.name.as_deref(), outcome);
 }
 
-/// Whether a message has a form in which failed results are marked, so that one without a mark succeeded.
-fn tells_failures(value: &Value) -> bool {
+/// Whether the format of a message marks failed results, so that results without the mark succeeded.
+fn reports_failures(value: &Value) -> bool {
     let Some(message) = value.as_object() else { return false };
     let message = ["kwargs", "message"].iter().find_map(|name| message.get(*name)?.as_object()).unwrap_or(message);
     let is_flagged = |map: &Map<String, Value>| map.contains_key("is_error") || map.contains_key("isError");
@@ -85,7 +85,7 @@ fn tells_failures(value: &Value) -> bool {
         })
 }
 
-/// Adds what frameworks note next to the text: usage, model and the reason to stop.
+/// Adds the usage, model and stop reason that frameworks add to a message.
 fn push_metadata(message: &Map<String, Value>, turn: &mut Turn) {
     let message = message.get("kwargs").and_then(Value::as_object).unwrap_or(message);
     if let Some(usage) = usage::read(first(message, &["usage_metadata", "usage"])) {

@@ -1,4 +1,4 @@
-//! Reads the reply of an agent: what it did since the last message of the user.
+//! Reads the reply of an agent: its text and tool calls since the last user message.
 //!
 //! The protocol is recognised by its content. A reply is one JSON value: an object, a list of messages, or the list of
 //! events of a stream in the order of arrival.
@@ -31,20 +31,20 @@ use crate::lenient::truncate;
 use detect::Protocol;
 use turn::Turn;
 
-/// What an agent did since the last message of the user.
+/// The text and tool calls of an agent since the last user message.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// Name of the protocol that the reply was recognised as, such as `openai-chat`.
     pub protocol: &'static str,
     /// One per message of the model.
     pub steps: Vec<ReplyStep>,
-    /// Why the agent failed, as the reply says it.
+    /// The error that the reply reports.
     pub error: Option<String>,
-    /// What the agent waits for, if it waits for a person's decision.
+    /// The decision that the agent waits for.
     pub approval: Option<Approval>,
     /// Index of the event with the first text of the answer, if the reply is a list of events.
     pub first_text_event: Option<usize>,
-    /// The id by which the agent knows the conversation: a thread, session, context or chat.
+    /// The agent's id for the conversation: a thread, session, context or chat.
     pub conversation_id: Option<String>,
     /// Whether the agent finished: false for a stream that was cut off and for a task that still runs.
     pub is_complete: bool,
@@ -70,20 +70,20 @@ pub struct ReplyStep {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplyCall {
     pub id: Option<String>,
-    /// `success` is absent where the protocol does not tell it.
+    /// `success` is absent if the protocol does not report it.
     pub call: ToolCall,
 }
 
 /// A decision that an agent waits for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Approval {
-    /// What the agent asks; never empty.
+    /// The agent's question; never empty.
     pub question: String,
     /// The id of the request for approval, interrupt or task.
     pub id: Option<String>,
     /// The call that is to be approved.
     pub call_id: Option<String>,
-    /// The request for approval as the protocol has it.
+    /// The request for approval in the form of the protocol.
     pub request: Value,
 }
 
@@ -196,11 +196,13 @@ pub fn read_reply(value: &Value) -> Result<Reply, ReplyError> {
     }
     let reply = turn.into_reply(protocol.name());
     if reply.is_complete && reply.calls().any(|call| call.name.is_empty()) {
-        return Err(ReplyError::Invalid("a call in the reply names no tool".to_owned()));
+        return Err(ReplyError::Invalid("a call in the reply has no tool name".to_owned()));
     }
     let is_message_list = matches!(protocol, Protocol::Messages | Protocol::LangGraph | Protocol::UiMessages);
     if is_message_list && reply.is_complete && reply.is_empty() {
-        return Err(ReplyError::Invalid("the reply has no message of the agent after the user's last one".to_owned()));
+        return Err(ReplyError::Invalid(
+            "the reply has no message from the agent after the last user message".to_owned(),
+        ));
     }
     Ok(reply)
 }
@@ -234,7 +236,7 @@ fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
         Protocol::Flowise => flowise::read_stream(&items, turn),
         Protocol::N8n => intermediate_steps::read_n8n(&items, turn),
         Protocol::N8nStream => intermediate_steps::read_n8n_stream(&items, turn),
-        Protocol::Rasa => rasa::read_bubbles(&items, turn),
+        Protocol::Rasa => rasa::read_bot_messages(&items, turn),
         Protocol::RasaTracker => {}
         Protocol::Messages | Protocol::UiMessages => {
             turn.is_complete = true;
@@ -266,11 +268,11 @@ fn read_object(protocol: Protocol, map: &Map<String, Value>, value: &Value, turn
     }
 }
 
-/// Reads a value of no known protocol as an error, if it is one.
+/// Reads a value without a known protocol, which may be an error.
 fn read_error(value: &Value) -> Result<Reply, ReplyError> {
     let error = match value {
-        Value::Array(items) => items.iter().map(|item| event_parts(item).1).find_map(own_error),
-        other => own_error(other),
+        Value::Array(items) => items.iter().map(|item| event_parts(item).1).find_map(reported_error),
+        other => reported_error(other),
     };
     match error {
         Some(error) => Ok(Reply { protocol: "error", error: Some(error), is_complete: true, ..Reply::default() }),
@@ -278,12 +280,12 @@ fn read_error(value: &Value) -> Result<Reply, ReplyError> {
     }
 }
 
-/// Returns the error of an object that says it is one.
-fn own_error(value: &Value) -> Option<String> {
+/// Returns the error that an object reports.
+fn reported_error(value: &Value) -> Option<String> {
     let map = value.as_object()?;
     for name in ["error", "__error__", "detail", "errors", "errorText"] {
         if let Some(error) = map.get(name).filter(|error| !crate::lenient::is_blank(error)) {
-            // A short error next to a message is its type.
+            // With a message next to it, the error is only its type.
             let message = map.get("message").filter(|_| name == "error").and_then(Value::as_str);
             return Some(message.map(str::to_owned).or_else(|| error_text(error)).unwrap_or_else(|| error.to_string()));
         }
@@ -293,7 +295,7 @@ fn own_error(value: &Value) -> Option<String> {
     map.get("message").and_then(Value::as_str).filter(|_| is_only_message).map(str::to_owned)
 }
 
-/// Returns the text of an error: a text, or an object with one. Of a list of problems, all are named.
+/// Returns the text of an error: a string, an object that contains one, or a list of those.
 fn error_text(error: &Value) -> Option<String> {
     const KEYS: [&str; 8] = ["message", "errorText", "errorMessage", "msg", "detail", "error", "cause", "description"];
     const MAX_DEPTH: usize = 4;
@@ -302,9 +304,10 @@ fn error_text(error: &Value) -> Option<String> {
             Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
             Value::Object(map) if depth > 0 => {
                 let text = KEYS.iter().find_map(|name| find(map.get(*name)?, depth - 1))?;
-                // Validation says where the problem is.
-                let place = map.get("loc").or_else(|| map.get("path")).and_then(|path| path.as_array()?.last());
-                Some(place.map_or_else(|| text.clone(), |place| format!("{}: {text}", crate::lenient::text_of(place))))
+                // Validation errors have a location.
+                let location = map.get("loc").or_else(|| map.get("path")).and_then(|path| path.as_array()?.last());
+                let prefix = |location| format!("{}: {text}", crate::lenient::text_of(location));
+                Some(location.map_or_else(|| text.clone(), prefix))
             }
             Value::Array(items) if depth > 0 => {
                 let texts: Vec<String> = items.iter().filter_map(|item| find(item, depth - 1)).collect();

@@ -120,7 +120,7 @@ impl Stream {
     fn push_call(&mut self, call: &Map<String, Value>, turn: &mut Turn) {
         let function = call.get("function").or_else(|| call.get("custom")).and_then(Value::as_object).unwrap_or(call);
         let id = first_text(call, &["id"]);
-        // Without an index, an id begins a call and anything else continues it.
+        // Without an index, an id starts a call and anything else continues it.
         let next = u64::try_from(self.calls.len()).unwrap_or(u64::MAX);
         let index = match (call.get("index").and_then(Value::as_u64), id, self.last_index) {
             (Some(index), ..) => index,
@@ -162,7 +162,7 @@ impl Stream {
 
     fn end_result(&mut self, turn: &mut Turn) {
         if let Some((id, text)) = self.result.take() {
-            turn.finish_call(id.as_deref(), None, Outcome::untold(&Value::String(text)));
+            turn.finish_call(id.as_deref(), None, Outcome::unknown(&Value::String(text)));
         }
     }
 

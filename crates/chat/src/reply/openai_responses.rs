@@ -59,14 +59,14 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
         }
         "function_call_output" | "custom_tool_call_output" => {
             let output = item.get("output").unwrap_or(&Value::Null);
-            turn.finish_call(first_text(item, &["call_id"]), None, Outcome::untold(output));
+            turn.finish_call(first_text(item, &["call_id"]), None, Outcome::unknown(output));
         }
         "mcp_call" => {
             let call = push_call(item, first_text(item, &["name"]).unwrap_or_default(), turn);
             set_arguments(call, item.get("arguments"), turn);
             let outcome = match item.get("error").filter(|error| !is_blank(error)) {
                 Some(error) => Outcome::failed(&error_text(error).map_or_else(|| error.clone(), Value::String)),
-                None => Outcome::told(item.get("output").unwrap_or(&Value::Null), false),
+                None => Outcome::known(item.get("output").unwrap_or(&Value::Null), false),
             };
             turn.set_outcome(call, outcome);
         }
@@ -75,7 +75,7 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
             let id = first_text(item, &["id"]);
             let call = turn.call(id, name);
             set_arguments(call, item.get("arguments"), turn);
-            turn.ask(Approval {
+            turn.request_approval(Approval {
                 question: id.and_then(|id| turn.describe_call(id)).unwrap_or_else(|| name.to_owned()),
                 id: id.map(str::to_owned),
                 call_id: id.map(str::to_owned),
@@ -100,7 +100,7 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
     match first_text(item, &["status"]) {
         Some("failed") => turn.set_outcome(call, Outcome::failed(result.unwrap_or(&Value::Null))),
         Some("completed") => {
-            let result = result.map(|result| Outcome::told(result, false));
+            let result = result.map(|result| Outcome::known(result, false));
             turn.set_outcome(call, result.unwrap_or(Outcome { success: Some(true), ..Outcome::default() }));
         }
         _ => {}
@@ -108,7 +108,7 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
 }
 
 fn push_call(item: &Map<String, Value>, name: &str, turn: &mut Turn) -> CallIndex {
-    // A call that was approved has a new id; the request for approval has the one by which it is known.
+    // An approved call has a new id; `approval_request_id` is the id that the request for approval had.
     turn.call(first_text(item, &["approval_request_id", "call_id", "id"]), name)
 }
 
@@ -137,7 +137,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
             }
             "response.output_text.delta" | "response.refusal.delta" => {
                 if !delta.is_empty() {
-                    turn.note_text();
+                    turn.mark_text();
                 }
                 items.entry(slot).or_default().text.push_str(delta);
             }
@@ -168,7 +168,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     }
 }
 
-/// An item of the output, while it arrives.
+/// An output item that arrives in parts.
 #[derive(Default)]
 struct StreamedItem<'v> {
     item: Option<&'v Map<String, Value>>,

@@ -6,24 +6,24 @@ use super::turn::{AfterResult, Outcome, Turn};
 use crate::lenient::first_text;
 
 /// Whether an object is a message to the user.
-pub(super) fn is_bubble(map: &Map<String, Value>) -> bool {
+pub(super) fn is_bot_message(map: &Map<String, Value>) -> bool {
     map.contains_key("recipient_id")
         && ["text", "image", "buttons", "custom", "attachment"].iter().any(|name| map.contains_key(*name))
 }
 
-/// Reads the messages of the REST channel. They do not tell which actions ran.
-pub(super) fn read_bubbles(bubbles: &[Value], turn: &mut Turn) {
+/// Reads the messages of the REST channel. They do not report which actions ran.
+pub(super) fn read_bot_messages(messages: &[Value], turn: &mut Turn) {
     turn.is_complete = true;
     turn.calls_unreported = true;
-    for bubble in bubbles.iter().filter_map(Value::as_object) {
-        turn.add_text(first_text(bubble, &["text"]).unwrap_or_default());
+    for message in messages.iter().filter_map(Value::as_object) {
+        turn.add_text(first_text(message, &["text"]).unwrap_or_default());
         turn.end_line();
-        turn.set_conversation_id(first_text(bubble, &["recipient_id"]));
+        turn.set_conversation_id(first_text(message, &["recipient_id"]));
     }
 }
 
 /// Reads the conversation of a tracker. Custom actions count as calls; their arguments are the slots that were set
-/// since the action before.
+/// since the previous action.
 pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut Turn) {
     turn.is_complete = true;
     turn.after_result = AfterResult::SameStep;
@@ -65,9 +65,9 @@ fn outcome(succeeded: bool) -> Outcome {
     }
 }
 
-/// Whether an action is the application's own. Others send prepared texts, or belong to Rasa itself.
+/// Whether an action is the application's own. Others send predefined responses or are built in.
 fn is_custom_action(name: &str) -> bool {
-    const OWN: [&str; 12] = [
+    const BUILT_IN: [&str; 12] = [
         "action_listen",
         "action_session_start",
         "action_restart",
@@ -81,5 +81,5 @@ fn is_custom_action(name: &str) -> bool {
         "action_extract_slots",
         "action_unlikely_intent",
     ];
-    name.starts_with("action_") && !OWN.contains(&name)
+    name.starts_with("action_") && !BUILT_IN.contains(&name)
 }

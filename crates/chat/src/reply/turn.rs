@@ -1,4 +1,4 @@
-//! Collects what an agent did in one turn, piece by piece.
+//! Builds the reply of one turn from its parts.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Approval, LateResult, Reply, ReplyCall, ReplyStep};
 use crate::lenient::{parse_nested, text_of};
 
-/// What an agent has done so far. Pieces of a stream are added in the order of arrival.
+/// Builds the reply of an agent. Parts of a stream are added in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     steps: Vec<OpenStep>,
@@ -26,7 +26,7 @@ pub(super) struct Turn {
     late_results: Vec<LateResult>,
     /// The ids of the late results.
     late_ids: HashSet<String>,
-    /// What makes the reply invalid.
+    /// Why the reply is invalid.
     pub(super) invalid: Option<String>,
     pub(super) error: Option<String>,
     pub(super) approval: Option<Approval>,
@@ -38,17 +38,17 @@ pub(super) struct Turn {
     pub(super) stop_reason: Option<String>,
 }
 
-/// Where text and calls belong that follow the result of a call.
+/// The step of text and calls that follow the result of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum AfterResult {
-    /// To the model's next message.
+    /// A new step: they belong to the model's next message.
     #[default]
     NewStep,
-    /// To the same message: the server ran the tool while the model wrote it.
+    /// The same step: the server ran the tool while the model wrote its message.
     SameStep,
 }
 
-/// The place of a call in its turn.
+/// The index of a call in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallIndex(usize);
 
@@ -80,23 +80,23 @@ enum Arguments {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) result: Option<Value>,
-    /// Absent if the protocol does not tell.
+    /// `None` if the protocol does not report it.
     pub(super) success: Option<bool>,
     pub(super) error: Option<String>,
 }
 
 impl Outcome {
     /// A result in a protocol that does not flag failures.
-    pub(super) fn untold(result: &Value) -> Self {
+    pub(super) fn unknown(result: &Value) -> Self {
         Self { result: Some(parse_text(result)), ..Self::default() }
     }
 
     /// A result in a protocol that flags failures.
-    pub(super) fn told(result: &Value, failed: bool) -> Self {
-        if failed { Self::failed(result) } else { Self { success: Some(true), ..Self::untold(result) } }
+    pub(super) fn known(result: &Value, failed: bool) -> Self {
+        if failed { Self::failed(result) } else { Self { success: Some(true), ..Self::unknown(result) } }
     }
 
-    /// A failure; `error` is what the protocol has in place of the result.
+    /// A failure with an error in place of the result.
     pub(super) fn failed(error: &Value) -> Self {
         let message = error.get("message").and_then(Value::as_str).map_or_else(|| text_of(error), str::to_owned);
         let text = if message.trim().is_empty() { "the call failed".to_owned() } else { message };
@@ -111,12 +111,12 @@ fn parse_text(value: &Value) -> Value {
 }
 
 impl Turn {
-    /// Sets the index of the event that is read now.
+    /// Sets the index of the current event.
     pub(super) fn at_event(&mut self, index: usize) {
         self.event = Some(index);
     }
 
-    /// Lets the next content begin a new step.
+    /// Makes the next content start a new step.
     pub(super) fn start_step(&mut self) {
         self.starts_step = true;
     }
@@ -137,7 +137,7 @@ impl Turn {
         self.starts_step = true;
     }
 
-    /// Forgets everything so far: what follows a message of the user is new.
+    /// Discards everything so far, because a reply begins after the last user message.
     pub(super) fn discard_all(&mut self) {
         self.steps.clear();
         self.calls.clear();
@@ -167,8 +167,8 @@ impl Turn {
         self.steps.iter().any(|step| !step.text.is_empty())
     }
 
-    /// Notes that the current event has text that is added later.
-    pub(super) fn note_text(&mut self) {
+    /// Marks the current event as having text, which may be added later.
+    pub(super) fn mark_text(&mut self) {
         self.first_text_event = self.first_text_event.or(self.event);
     }
 
@@ -185,7 +185,7 @@ impl Turn {
         if text.is_empty() {
             return;
         }
-        self.note_text();
+        self.mark_text();
         self.end_answered_step();
         let step = self.step();
         if std::mem::take(&mut step.ends_line) {
@@ -194,7 +194,7 @@ impl Turn {
         step.text.push_str(text);
     }
 
-    /// Lets the next text of the current step begin on a new line.
+    /// Makes the next text of the current step start on a new line.
     pub(super) fn end_line(&mut self) {
         if !self.starts_step
             && let Some(step) = self.steps.last_mut()
@@ -203,7 +203,7 @@ impl Turn {
         }
     }
 
-    /// A model's message ends where the result of a call follows, unless a protocol has all in one message.
+    /// Ends the step after the result of a call, unless the protocol has everything in one message.
     fn end_answered_step(&mut self) {
         if self.after_result == AfterResult::NewStep && self.steps.last().is_some_and(|step| step.has_result) {
             self.starts_step = true;
@@ -264,7 +264,7 @@ impl Turn {
         self.calls.get(call.0)?.id.as_deref()
     }
 
-    /// Notes what a stream tells later than the beginning of a call.
+    /// Adds the id or name of a call that a stream sends after its start.
     pub(super) fn complete_call(&mut self, index: CallIndex, id: Option<&str>, name: &str) {
         let Some(call) = self.calls.get_mut(index.0) else { return };
         if let Some(id) = id.filter(|_| call.id.is_none()) {
@@ -277,7 +277,7 @@ impl Turn {
         }
     }
 
-    /// Adds a piece of the arguments' JSON text.
+    /// Appends to the JSON text of the arguments.
     pub(super) fn add_arguments(&mut self, call: CallIndex, piece: &str) {
         let Some(call) = self.calls.get_mut(call.0) else { return };
         match &mut call.arguments {
@@ -294,7 +294,7 @@ impl Turn {
         };
     }
 
-    /// Ends the call with this id. Without an id, ends the first call without a result that has the name, if any.
+    /// Finishes the call with this id. Without an id, finishes the first open call, with this name if it is given.
     pub(super) fn finish_call(&mut self, id: Option<&str>, name: Option<&str>, outcome: Outcome) {
         let index = match (id, name) {
             (Some(id), _) => self.by_id.get(id).copied(),
@@ -319,8 +319,8 @@ impl Turn {
         }
     }
 
-    /// Takes back how a call ended: its result only says that it waits.
-    pub(super) fn forget_success(&mut self, id: &str) {
+    /// Clears the success of a call, because its result only reports that it waits for approval.
+    pub(super) fn clear_success(&mut self, id: &str) {
         if let Some(index) = self.by_id.get(id)
             && let Some(outcome) = self.calls.get_mut(index.0).and_then(|call| call.outcome.as_mut())
         {
@@ -346,7 +346,7 @@ impl Turn {
         Some(CallIndex(self.first_open))
     }
 
-    /// Returns name and arguments of a call as text, to ask about it.
+    /// Returns the name and arguments of a call, for a question about it.
     pub(super) fn describe_call(&self, id: &str) -> Option<String> {
         let call = self.calls.get(self.by_id.get(id)?.0)?;
         let arguments = match &call.arguments {
@@ -365,13 +365,13 @@ impl Turn {
         add_usage(&mut self.usage, more);
     }
 
-    /// Notes an error; the first one is the cause of the others.
+    /// Records an error. Only the first is kept, since it usually causes the others.
     pub(super) fn fail(&mut self, error: String) {
         self.error.get_or_insert(error);
     }
 
-    /// Waits for a decision, if a question is not waiting already.
-    pub(super) fn ask(&mut self, approval: Approval) {
+    /// Records a request for approval. Only the first is kept.
+    pub(super) fn request_approval(&mut self, approval: Approval) {
         self.approval.get_or_insert(approval);
     }
 
@@ -393,7 +393,7 @@ impl Turn {
         }
     }
 
-    /// Takes the steps of another reading of the same turn in place of its own.
+    /// Replaces the steps with those of another reading of the same turn.
     pub(super) fn replace_steps(&mut self, other: Self) {
         let Self { steps, calls, by_id, open_by_name, first_open, late_results, late_ids, invalid, .. } = other;
         *self = Self {
@@ -411,9 +411,9 @@ impl Turn {
     }
 
     pub(super) fn into_reply(mut self, protocol: &'static str) -> Reply {
-        // The result of a call that waits says only that.
+        // The result of a call that waits for approval does not report success.
         if let Some(id) = self.approval.as_ref().and_then(|approval| approval.call_id.clone()) {
-            self.forget_success(&id);
+            self.clear_success(&id);
         }
         let mut steps: Vec<ReplyStep> = self
             .steps

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::lenient::{first, first_count, first_number};
 
-/// Reads the usage of a model call. In Anthropic's API, cache reads and writes are counted apart from the input; here
-/// they are part of it, as elsewhere.
+/// Reads the usage of a model call. In Anthropic's API, cache reads and writes are not part of the input count; they are
+/// added to it, as in other APIs.
 pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
     let map = value?.as_object()?;
     let details = first(
@@ -25,11 +25,11 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
         .or_else(|| first_count(map, &["cachedInputTokens", "cached_content_token_count", "cachedContentTokenCount"]));
     let read = first_count(map, &["cache_read_input_tokens"]);
     let written = first_count(map, &["cache_creation_input_tokens"]);
-    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let cache_tokens = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
     let names =
         ["prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "prompt_token_count", "promptTokenCount"];
     let usage = Usage {
-        input_tokens: first_count(map, &names).map(|input| input.saturating_add(apart)),
+        input_tokens: first_count(map, &names).map(|input| input.saturating_add(cache_tokens)),
         output_tokens: first_count(
             map,
             &[
@@ -44,7 +44,7 @@ pub(super) fn read(value: Option<&Value>) -> Option<Usage> {
         cached_input_tokens: cached.or(read).filter(|cached| *cached > 0),
         cost_usd: first_number(map, &["cost_usd", "costUsd"]),
     };
-    // Some products write zeros where nothing was counted.
+    // Some products report zeros if they do not count tokens.
     let is_counted = usage.input_tokens != Some(0) || usage.output_tokens.is_some_and(|count| count > 0);
     (usage != Usage::default() && is_counted).then_some(usage)
 }

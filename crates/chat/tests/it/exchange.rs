@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     pub(crate) expected: Expected,
 }
 
-/// What the product's documentation says about the reply.
+/// The expected reply according to the product's documentation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Expected {

@@ -202,7 +202,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What holds for every reply.
+/// Properties of every reply.
 fn check(value: &Value) {
     let Ok(reply) = read_reply(value) else { return };
     let size = value.to_string().len();

@@ -367,7 +367,7 @@ fn pieces_of_an_artifact_are_one_text() {
 }
 
 #[test]
-fn calls_of_dify_that_are_made_together_are_told_apart() {
+fn distinguishes_parallel_calls_of_dify() {
     let thought = |observation: &str| {
         json!({"event": "agent_thought", "id": "1", "task_id": "t", "conversation_id": "c", "thought": "", "tool": "a;b",
             "tool_input": "{\"a\": {\"n\": 1}, \"b\": {\"n\": 2}}", "observation": observation})
@@ -397,7 +397,7 @@ fn citations_do_not_split_the_text_of_anthropic() {
 }
 
 #[test]
-fn a_response_that_was_cut_short_says_why() {
+fn reports_why_a_response_was_cut_short() {
     let reply = read(
         &json!({"object": "response", "id": "r", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
         "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hel"}]}]}),

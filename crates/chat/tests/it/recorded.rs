@@ -86,7 +86,7 @@ fn add(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     if left.is_none() { right } else { Some(left? + right.unwrap_or(0)) }
 }
 
-/// Of a list of problems, the reader names all, a person may quote one of them or the whole list.
+/// For a list of problems, the reader returns all; the expected text may quote one of them or the whole list.
 fn is_same_error(actual: Option<&String>, expected: &str) -> bool {
     let Some(actual) = actual else { return false };
     match serde_json::from_str::<Vec<Value>>(expected) {
@@ -102,7 +102,7 @@ fn compare_calls(
     is_denied: bool,
     compare: &mut dyn FnMut(&str, &dyn Debug, &dyn Debug),
 ) {
-    // A person knows of a denied call that it did not run, whatever the agent says.
+    // The expected reply knows that a denied call did not run, regardless of what the agent reports.
     // Without the first request, a denied call may be unknown.
     let reply = if expected.calls.is_empty() { later } else { reply };
     let calls: Vec<CallSummary> = reply.calls().map(CallSummary::from).collect();

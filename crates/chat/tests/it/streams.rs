@@ -45,10 +45,10 @@ fn a_stream_that_is_cut_off_is_not_complete() {
 
 #[test]
 fn the_first_text_is_that_of_the_event_with_it() {
-    let mut found = 0;
+    let mut count = 0;
     for (exchange, events, whole) in streams() {
         let Some(first) = whole.first_text_event else { continue };
-        found += 1;
+        count += 1;
         let text = |length: usize| {
             let part = read_reply(&Value::Array(events[..length].to_vec())).ok()?;
             part.steps.iter().map(|step| step.text.clone()).find(|text| !text.is_empty())
@@ -59,5 +59,5 @@ fn the_first_text_is_that_of_the_event_with_it() {
             assert!(text(first + 1).is_some(), "{}: there is no text in event {first}", exchange.name);
         }
     }
-    assert!(found > 100, "found only {found} streams with text");
+    assert!(count > 100, "found only {count} streams with text");
 }

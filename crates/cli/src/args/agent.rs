@@ -7,8 +7,8 @@ use super::config::{AgentArgs, AgentEndpointArgs, ConfigFileArgs, ProviderArgs, 
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat agent detect http://127.0.0.1:2024  # Find out how to talk to a running agent
-  karat agent try 'Where is order 42?'      # Send a message and show what is read from the reply
+  karat agent detect http://127.0.0.1:2024  # Find its preset
+  karat agent try 'Where is order 42?'      # Send a message
   karat agent show langgraph                # Show a preset as configuration";
 
 #[derive(Debug, Args)]
@@ -20,9 +20,9 @@ pub(crate) struct AgentVerbArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentAction {
-    /// Send a message to the agent and show what is read from the reply
+    /// Send a message to the agent and show what karat reads from the reply
     Try(Box<AgentTryArgs>),
-    /// List the presets for agents of popular products, or show one as configuration
+    /// List the presets for popular products, or show one as configuration
     Show(AgentShowArgs),
     /// Find the preset for a running agent
     Detect(AgentDetectArgs),
@@ -34,16 +34,16 @@ Exit codes:
   3  no answer was read
 
 Examples:
-  karat agent try \"Where is order 42?\"
-  karat agent try \"Hello\" --agent-endpoint langgraph:http://127.0.0.1:2024
-  karat agent try \"Remember the number 7.\" --turn \"Which number?\"";
+  karat agent try \"Where is order 42?\"                # Send one message
+  karat agent try \"I am Ada.\" --turn \"Who am I?\"      # Send two in a row
+  karat agent try \"Hi\" --agent-endpoint adk:http://…  # Use another agent";
 
 #[derive(Debug, Args)]
 #[command(after_help = TRY_AFTER_HELP)]
 pub(crate) struct AgentTryArgs {
     /// Message to send
     pub(crate) message: String,
-    /// Further message of the same conversation (repeatable)
+    /// Follow-up message in the same conversation (repeatable)
     #[arg(long, value_name = "MESSAGE")]
     pub(crate) turn: Vec<String>,
     /// Output format
@@ -65,9 +65,9 @@ pub(crate) struct AgentTryArgs {
 
 const SHOW_AFTER_HELP: &str = "\
 Examples:
-  karat agent show                                     # List the presets
-  karat agent show langgraph                           # Show one as configuration
-  karat agent show adk:http://127.0.0.1:8000?app=shop  # Show it for a URL";
+  karat agent show                            # List the presets
+  karat agent show langgraph                  # Show its configuration
+  karat agent show adk:http://127.0.0.1:8000  # Show it for this URL";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_AFTER_HELP)]
@@ -81,25 +81,25 @@ pub(crate) struct AgentShowArgs {
 }
 
 const DETECT_AFTER_HELP: &str = "\
-The discovery endpoints that products document are asked first; this has no side effects. If none
-replies, a message is sent in the form of each product until a reply can be read. Only the server of
-the URL is contacted.
+karat queries the discovery endpoints of known products, which has no side effects. If none \
+responds, it sends a message in the format of each product until it can read a reply. It contacts \
+only the server in the URL.
 
 Exit codes:
   0  the agent was recognised
   3  the agent was not recognised
 
 Examples:
-  karat agent detect http://127.0.0.1:2024              # Ask before a message is sent
-  karat agent detect http://127.0.0.1:3000/api/chat -y  # Send a message if necessary
-  karat agent detect http://127.0.0.1:2024 --write      # Set agentEndpoint in karat.json";
+  karat agent detect http://127.0.0.1:2024          # Ask before sending
+  karat agent detect http://127.0.0.1:3000/chat -y  # Send without asking
+  karat agent detect http://127.0.0.1:2024 --write  # Write it to karat.json";
 
 #[derive(Debug, Args)]
 #[command(after_help = DETECT_AFTER_HELP)]
 pub(crate) struct AgentDetectArgs {
     /// URL of the running agent
     pub(crate) url: String,
-    /// Send a message without asking, if discovery finds nothing
+    /// If discovery finds nothing, send a message without asking
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
     /// Set agentEndpoint in karat.json

@@ -2,10 +2,10 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// A word, its help if it needs any, and its value.
+/// The text of a flag value, its help if needed, and the value that it maps to.
 pub(crate) type Choice<T> = (&'static str, Option<&'static str>, T);
 
-/// Parses one of these words.
+/// Parses one of these choices.
 pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
     choices: &'static [Choice<T>],
 ) -> impl TypedValueParser<Value = T> {

@@ -31,7 +31,7 @@ pub(crate) enum ContradictionsAction {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ContradictionsListArgs {
-    /// Only contradictions of this eval, with or without eval_
+    /// Name of the eval, with or without eval_ [default: all evals]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Also list resolved contradictions

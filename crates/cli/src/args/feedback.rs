@@ -99,7 +99,7 @@ pub(crate) struct FeedbackImportArgs {
     #[arg(help = "CSV or JSON Lines file with trace_id, rating and optionally note, author, created_at; - for stdin")]
     #[arg(value_name = "FILE|-")]
     pub(crate) file: PathBuf,
-    /// Format of the file [default: detected from the first character]
+    /// Format of the file [default: detected]
     #[arg(long, value_name = "KIND", value_parser = one_of(FORMATS))]
     pub(crate) from: Option<FeedbackFormat>,
     #[command(flatten)]

@@ -7,10 +7,10 @@ use karat_workflows::init::USUAL_PORTS;
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat init                                    # Find an agent and tools, and ask
+  karat init                                    # Find agent and tools, ask
   karat init --yes                              # Use what was found
   karat init --agent-endpoint openai:gpt-5      # Set up a model as the agent
-  karat init --tool-registry-path .mcp.json     # Use the MCP servers of an editor";
+  karat init --tool-registry-path .mcp.json     # Use MCP servers";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -28,7 +28,7 @@ pub(crate) struct InitArgs {
     /// First tool to test
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Message that should make the agent call the tool (repeatable: a row of the case for each)
+    /// Message that should make the agent call the tool (repeatable; each is a row of the case)
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Vec<String>,
     /// Do not prompt; use what was found for missing flags

@@ -6,8 +6,8 @@ use clap::Args;
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat man --dir ~/.local/share/man/man1  # Install the manual pages for yourself
-  karat man --dir dist/man                 # Write them for a package";
+  karat man --dir ~/.local/share/man/man1  # Install the manual pages
+  karat man --dir dist/man                 # Write them to a folder";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

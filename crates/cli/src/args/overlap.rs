@@ -66,8 +66,8 @@ pub(crate) struct OverlapListArgs {
 }
 
 const SUGGEST_AFTER_HELP: &str = "\
-The similarity is the cosine of the weighted words in the names and descriptions of two tools.
-Pairs that name each other or that were confused in stored results are always suggested.
+Similarity is the cosine of the weighted words in the names and descriptions of two tools. Pairs \
+that name each other or that were confused in stored results are always suggested.
 
 Examples:
   karat overlap suggest                 # Suggest overlaps to declare
@@ -108,7 +108,7 @@ pub(crate) struct OverlapAddArgs {
     /// Declare one cluster of all tools (three or more) instead of overlaps with the first
     #[arg(long)]
     pub(crate) cluster: bool,
-    /// Why the tools overlap; added to an existing reason
+    /// Reason for the overlap, appended to an existing one
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
     /// Convert a map with a list under 'tools' to the format that karat edits

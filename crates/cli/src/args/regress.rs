@@ -124,14 +124,14 @@ pub(crate) struct ExpectArgs {
 const ARCHIVE_AFTER_HELP: &str = "\
 Examples:
   karat regress archive ID --reason \"tool removed\"            # Archive a case
-  karat regress archive ID --file evals/mail.regression.json  # Name its file";
+  karat regress archive ID --file evals/mail.regression.json  # Pass its file";
 
 #[derive(Debug, Args)]
 #[command(after_help = ARCHIVE_AFTER_HELP)]
 pub(crate) struct RegressArchiveArgs {
     /// Id of the case
     pub(crate) id: String,
-    /// Why the case is archived
+    /// Reason for archiving the case
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
     /// Eval file of the case, if several contain it

@@ -65,7 +65,13 @@ pub(crate) enum RunsAction {
     Prune(RunsPruneArgs),
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat runs list --limit 0      # List all runs
+  karat runs list --format json  # Print them as JSON";
+
 #[derive(Debug, Clone, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct RunsListArgs {
     /// Maximum number to list; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
@@ -79,9 +85,9 @@ pub(crate) struct RunsListArgs {
 
 const MERGE_AFTER_HELP: &str = "\
 Examples:
-  karat runs merge shards/                           # Merge all results of shards in a folder
-  karat runs merge shards/ --report junit=junit.xml  # Also write JUnit XML of the whole run
-  karat runs merge latest latest~1                   # Merge two runs in the output folder";
+  karat runs merge shards/                           # Merge a folder
+  karat runs merge shards/ --report junit=junit.xml  # Also write JUnit
+  karat runs merge latest latest~1                   # Merge two runs";
 
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_AFTER_HELP)]
@@ -134,7 +140,7 @@ Examples:
   karat show                          # Show the newest run
   karat show --failed                 # Show its cases that did not pass
   karat show gs-weather-001           # Show one case of the newest run
-  karat show latest~1 gs-weather-001  # Show the same case one run before";
+  karat show latest~1 gs-weather-001  # Show it in the run before";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_AFTER_HELP)]

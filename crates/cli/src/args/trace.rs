@@ -105,7 +105,7 @@ pub(crate) struct TraceListArgs {
 const SHOW_AFTER_HELP: &str = "\
 Examples:
   karat trace show ID         # Show a trace
-  karat trace show ID --full  # Do not shorten long texts
+  karat trace show ID --full  # Show it in full
   karat trace show ID --raw   # Print the data as received";
 
 #[derive(Debug, Args)]
@@ -114,7 +114,7 @@ pub(crate) struct TraceShowArgs {
     /// Id of the trace, or a unique prefix
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     pub(crate) id: String,
-    /// Do not shorten long texts
+    /// Show long messages and results in full
     #[arg(long)]
     pub(crate) full: bool,
     /// Print the original data from the source

@@ -1,4 +1,4 @@
-//! `karat agent`: tries agents, and shows and finds presets.
+//! `karat agent`: sends messages to agents, shows presets and detects them.
 
 use std::sync::Arc;
 
@@ -58,12 +58,12 @@ fn run_detect(args: &AgentDetectArgs, surface: &Surface<'_>) -> Result<ExitStatu
     let interactive = environment.stdin_is_terminal && environment.stderr_is_terminal;
     let mut detection = surface.run(async {
         let detection = by_discovery(&url).await?;
-        if detection.is_found() {
+        if detection.is_recognised() {
             return Ok(detection);
         }
-        let question = format!("No discovery endpoint replied. Send '{MESSAGE}' in the form of several products?");
+        let question = format!("No discovery endpoint responded. Send '{MESSAGE}' to find the format?");
         if !args.yes && (!interactive || !ask::yes_or_no(&question, true)?) {
-            let message = format!("no discovery endpoint of a known product replied at {url}");
+            let message = format!("no discovery endpoint of a known product responded at {url}");
             return Err(Failure::errored(message).hint(format!("pass --yes to send it '{MESSAGE}'")));
         }
         Ok(by_replies(&url, &context).await)
@@ -73,7 +73,7 @@ fn run_detect(args: &AgentDetectArgs, surface: &Surface<'_>) -> Result<ExitStatu
     }
     printer.print_result(args.format, &detection, |detection, _| detection_text(detection))?;
     report(&detection, surface);
-    Ok(if detection.is_found() { ExitStatus::Success } else { ExitStatus::Errored })
+    Ok(if detection.is_recognised() { ExitStatus::Success } else { ExitStatus::Errored })
 }
 
 /// Prints how the agent was recognised, or why not.
@@ -93,8 +93,8 @@ fn report(detection: &Detection, surface: &Surface<'_>) {
         }
         return;
     }
-    for tried in &detection.tried {
-        printer.warn(&format!("{}: {}", tried.kind.as_deref().unwrap_or("karat's own format"), tried.problem));
+    for attempt in &detection.tried {
+        printer.warn(&format!("{}: {}", attempt.kind.as_deref().unwrap_or("karat's own format"), attempt.problem));
     }
     printer.failure(&Failure::errored("the agent was not recognised").hint(
         "describe its requests and replies with 'agent' in karat.json, and see the result: karat agent try \"Hello\"",

@@ -128,17 +128,17 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
 }
 
 fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
-    let reason = if args.yes { "nothing suitable was found" } else { "there is no terminal to ask" };
+    let reason = if args.yes { "nothing suitable was found" } else { "no terminal to prompt on" };
     let failure = Failure::invalid(format!("missing {}: {reason}", flags.join(", ")));
     if args.yes && flags.contains(&flag(Question::Message)) {
-        return failure.hint(format!("pass the words of a user, for example --message '{EXAMPLE_MESSAGE}'"));
+        return failure.hint(format!("pass what a user would write, for example --message '{EXAMPLE_MESSAGE}'"));
     }
     failure
 }
 
 fn ask_user(question: Question, default: Option<&str>, init: &Init, columns: usize) -> Result<String, Failure> {
     let text = match question {
-        Question::Agent => "Agent (a URL, openai:MODEL or command:PROGRAM):",
+        Question::Agent => "Agent (a URL, openai:MODEL, python:MODULE:FUNCTION or command:PROGRAM):",
         Question::Registry => "Tools (a file, a folder or an MCP server; empty for none):",
         Question::Tool => "First tool to test:",
         Question::Message if init.tool_names().is_empty() => "Message to the agent:",

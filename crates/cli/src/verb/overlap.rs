@@ -92,6 +92,6 @@ fn run_remove(args: OverlapRemoveArgs, surface: &Surface<'_>) -> Result<ExitStat
     let OverlapRemoveArgs { tool, others, cluster, convert, .. } = args;
     let request = RemoveRequest { tool, others, cluster, convert };
     let edited = surface.run(remove(&request, &context))?;
-    surface.printer.print(&overlap_edit_text(&edited, "not declared"))?;
+    surface.printer.print(&overlap_edit_text(&edited, "no such overlap is declared"))?;
     Ok(ExitStatus::Success)
 }

@@ -87,7 +87,7 @@ async fn run_once(
     Ok(report_recordings(&outcome, status, surface.printer))
 }
 
-/// Notes where the results are.
+/// Prints where the results are.
 pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let files = counted(outcome.totals.suites + rubrics, "result file");
@@ -202,7 +202,7 @@ pub(crate) fn finish(outcome: &Outcome, context: &Context<'_>, printer: &Printer
     status
 }
 
-/// Says what a full disk left unwritten: one error for all files, since they have the same cause.
+/// Returns one error for everything that a full disk left unwritten.
 fn disk_full_message(targets: &[&str], store: Option<&str>) -> Option<String> {
     let files = match targets {
         [] => None,

@@ -118,7 +118,7 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     let project = project().file("karat.json", mapped);
     let notes = |message: &str| try_json(&project, &[message])["turns"][0]["notes"].clone();
     assert!(notes("none")[0].as_str().unwrap().starts_with("the reply does not report tool calls: set 'agent.resp"));
-    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not tell which calls failed"));
+    assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not report which calls failed"));
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
 }
@@ -224,7 +224,10 @@ fn tries_programs_functions_and_scripts() {
     let program = try_json(&project, &["hi", "--agent-endpoint", "command:sh agent.sh"]);
     assert_eq!(program["turns"][0]["exchanges"][0]["reply"]["stderr"], "{\"message\":\"hi\"}");
     let text = try_json(&project, &["hi", "--agent-endpoint", "python:agent:answer"]);
-    assert!(text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a text"), "{text:#}");
+    assert!(
+        text["turns"][0]["notes"][0].as_str().unwrap().starts_with("the function returns only a string"),
+        "{text:#}"
+    );
     let failed = project.run(["agent", "try", "hi", "--agent-endpoint", "python:agent:fail"]);
     assert_eq!(failed.code, Some(3));
     assert!(failed.stdout.contains("ValueError: no such order"), "{}", failed.both());
@@ -274,7 +277,7 @@ fn lists_presets() {
     responses  OpenAI Responses             yes   yes    some      yes    yes
     messages   Anthropic Messages           yes   yes    yes       yes    no
 
-    "some" depends on the agent; karat counts assertions that it cannot judge.
+    "some" depends on the agent; assertions that cannot be judged are skipped.
     To show a preset as configuration: karat agent show KIND
     ----- stderr -----
     "#);
@@ -353,7 +356,7 @@ fn detects_products_without_side_effects(
 }
 
 #[test]
-fn sends_a_message_only_if_told_to() {
+fn sends_a_message_only_if_requested() {
     let server = ScriptedServer::start(json!({"*": {"response": "Hi there!"}}));
     let project = project();
     let output = project.run(["agent", "detect", &server.endpoint()]);
@@ -441,10 +444,12 @@ fn init_proposes_the_preset_of_a_running_agent() {
 #[test]
 fn documented_configurations_are_valid() {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/agents.md")).unwrap();
-    let blocks: Vec<&str> =
-        guide.split("```json\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect();
+    let blocks = guide.split("```json\n").skip(1).map(|rest| rest.split("```").next().expect("an end").to_owned());
+    let rows = guide.lines().filter(|line| line.starts_with("| ") && line.contains(":http"));
+    let presets = rows.map(|row| json!({"agentEndpoint": row.split('`').nth(1).expect("an endpoint")}).to_string());
+    let blocks: Vec<String> = blocks.chain(presets).collect();
     assert!(blocks.len() > 15, "{blocks:?}");
-    for block in blocks {
+    for block in &blocks {
         let config: Value = serde_json::from_str(block).expect(block);
         let endpoint = config["agentEndpoint"].as_str().expect(block);
         let is_preset = endpoint.contains(":http") && !endpoint.starts_with("http");
@@ -453,7 +458,7 @@ fn documented_configurations_are_valid() {
             assert_eq!(shown.code, Some(0), "{block}: {}", shown.both());
         }
         // Nothing is selected, but the configuration is read.
-        let listed = project().file("karat.json", block).file("evals/none.txt", "").run(["run", "--list"]);
+        let listed = project().file("karat.json", block.as_str()).file("evals/none.txt", "").run(["run", "--list"]);
         assert_eq!(listed.code, Some(4), "{block}: {}", listed.both());
     }
 }

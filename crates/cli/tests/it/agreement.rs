@@ -237,7 +237,7 @@ fn reports_nothing_to_compare_without_ratings() {
 
       ⚠ accuracy: no data (must be at least 0.8)
       ⚠ contradiction rate: no data (must be at most 0.15)
-      ⚠ error rate 0.000 (must be at most 0.1), too few: 1 of 20
+      ⚠ error rate 0.000 (must be at most 0.1); too little data: 1 of 20
 
     1 eval: no alerts; too little data for 1
     ----- stderr -----

@@ -138,7 +138,7 @@ fn rejects_unknown_rules() {
     ----- stdout -----
     ----- stderr -----
       × unknown or non-silenceable rule 'description-vauge'
-       ╭─[[DIR]/karat.json:4:4]
+       ╭─[karat.json:4:4]
      4 │    "description-vauge"
        ·    ───────────────────
        ╰────

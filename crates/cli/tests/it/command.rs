@@ -62,7 +62,7 @@ fn an_interrupt_kills_the_program_and_its_children() {
 }
 
 #[test]
-fn secrets_on_the_command_line_are_masked() {
+fn masks_secrets_on_the_command_line() {
     let agent =
         "echo \"$@\" >&2\ncase \"$(cat)\" in *'\"n\"'*) exit 7;; esac\nprintf '{\"response\": \"%s\"}' \"$*\"\n";
     let project = project()

@@ -12,6 +12,16 @@ fn routing() {
 }
 
 #[test]
+fn calls() {
+    assert_conforms("calls.json", 213, 0);
+}
+
+#[test]
+fn trajectories() {
+    assert_conforms("trajectories.json", 108, 0);
+}
+
+#[test]
 fn params() {
     assert_conforms("params.json", 31, 0);
 }
@@ -83,10 +93,8 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
-    assert_eq!(
-        names,
-        [&["calls.json", "conversations.json", "evalfn.json"][..], &models, &others, &["values.json"]].concat()
-    );
+    let first = ["calls.json", "conversations.json", "evalfn.json"];
+    assert_eq!(names, [&first[..], &models, &others, &["trajectories.json", "values.json"]].concat());
 }
 
 #[track_caller]

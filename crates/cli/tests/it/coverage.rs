@@ -115,7 +115,7 @@ fn lists_the_worst_confusion_first() {
     let text = project.run(["coverage"]).filtered_stdout();
     let (_, confusion) = text.split_once("\nConfusion").expect("a confusion section");
     insta::assert_snapshot!(confusion, @"
-    in 4 answers of 2 results
+    in 4 answers from 2 results
      expected      called instead  times  rate
      get_weather → get_forecast        2   67%
      get_weather → book_flight         1   33%
@@ -285,8 +285,8 @@ fn requirements_decide_the_exit_code() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: requirement 'overlaps' needs an overlap map:
-      [DIR]/evals/overlap-map.json does not exist
+    error: requirement 'overlaps' needs an overlap map: evals/overlap-map.json does
+      not exist
     hint: pass --overlap-map-path, or run 'karat overlap add' to create one
     ");
 }
@@ -445,7 +445,7 @@ fn suggests_the_equals_sign_for_a_requirement_parsed_as_a_path() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: tested,golden does not exist
+    error: path tested,golden does not exist
     hint: did you mean --require=tested,golden?
     ");
 }

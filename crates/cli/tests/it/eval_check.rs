@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::support::project;
 
-const FINE: &str = "import re\nP = re.compile('x')\ndef eval_fine(trace):\n    return True, ''\n";
+const VALID: &str = "import re\nP = re.compile('x')\ndef eval_fine(trace):\n    return True, ''\n";
 
 #[test]
 fn shows_findings_in_their_source() {
     let source =
         "import json, os\n\ndef eval_tone(trace, limit):\n    x = trace.__class__\n    return eval('True'), ''\n";
-    let project = project().file("tone.py", source).file("fine.py", FINE);
+    let project = project().file("tone.py", source).file("fine.py", VALID);
     let output = project.run(["eval", "check", "fine.py", "tone.py"]);
     assert_eq!(output.code, Some(2));
     let expected = [
@@ -103,7 +103,7 @@ fn rejects_files_with_several_functions() {
 
 #[test]
 fn reports_a_missing_file_and_checks_the_others() {
-    let project = project().file("fine.py", FINE);
+    let project = project().file("fine.py", VALID);
     let output = project.run(["eval", "check", "gone.py", "fine.py"]);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("error: cannot read gone.py: "), "{}", output.stderr);
@@ -113,8 +113,8 @@ fn reports_a_missing_file_and_checks_the_others() {
 #[test]
 fn checks_the_python_files_of_a_folder() {
     let project = project()
-        .file("evals/functions/b.py", FINE)
-        .file("evals/functions/a.py", FINE)
+        .file("evals/functions/b.py", VALID)
+        .file("evals/functions/a.py", VALID)
         .file("evals/functions/a.cases.jsonl", "no python")
         .file("evals/functions/_helper.py", "no python")
         .file("evals/functions/.hidden.py", "no python")
@@ -137,7 +137,7 @@ fn checks_the_python_files_of_a_folder() {
 #[test]
 fn json_report_contains_all_findings() {
     let project = project()
-        .file("fine.py", FINE)
+        .file("fine.py", VALID)
         .file("e.py", "import re\r\ndef eval_é(trace):\r\n    return 'é', open, '''\r\n'''\r\n");
     let output = project.run(["eval", "check", "fine.py", "e.py", "gone.py", "--format", "json"]);
     assert_eq!((output.code, output.stderr.as_str()), (Some(2), ""));
@@ -181,7 +181,7 @@ fn rejects_hostile_sources_and_strips_control_characters() {
 fn resolves_functions_by_name_file_or_folder() {
     let project = project()
         .file("evals/functions/tone.py", "def eval_tone(trace):\n    return True, ''\n")
-        .file("evals/functions/fine.py", FINE)
+        .file("evals/functions/fine.py", VALID)
         .file("evals/functions/_helper.py", "no python")
         .file("tone/other.py", "def eval_other(trace):\n    return True, ''\n")
         .file("evals/functions/tone.cases.jsonl", "");
@@ -220,7 +220,7 @@ fn resolves_functions_by_name_file_or_folder() {
 
 #[test]
 fn rejects_duplicate_function_names() {
-    let project = project().file("evals/functions/a.py", FINE).file("evals/functions/b.py", FINE);
+    let project = project().file("evals/functions/a.py", VALID).file("evals/functions/b.py", VALID);
     let output = project.run(["eval", "check"]);
     assert_eq!(output.code, Some(2));
     let expected = "'eval_fine' is also defined in evals/functions/b.py (function)";
@@ -228,7 +228,7 @@ fn rejects_duplicate_function_names() {
 }
 
 #[test]
-fn reports_nothing_to_check_without_functions() {
+fn rejects_a_project_without_functions() {
     insta::assert_snapshot!(project().run(["eval", "check"]).filtered(), @"
     exit: 4
     ----- stdout -----

@@ -208,7 +208,7 @@ fn reports_a_broken_line_and_judges_the_others() {
               in line 3
       time per trace: p50 [TIME], p99 [TIME]
 
-    2 traces judged by 1 function, 1 line without a trace: 2 passed, 0 failed, 1 errored
+    2 traces judged by 1 function, 1 invalid line: 2 passed, 0 failed, 1 errored
     [TIME], [RATE] traces/s
     ----- stderr -----
     ");

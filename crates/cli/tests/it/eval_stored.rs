@@ -221,7 +221,6 @@ fn judges_only_new_and_changed_traces() {
       3 traces already judged
 
     3 traces, 2 evals: nothing new to judge
-    6 verdicts already stored
     ----- stderr -----
     all traces were judged before; pass --force to judge them again
     ");

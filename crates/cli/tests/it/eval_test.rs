@@ -49,7 +49,7 @@ fn a_stored_trace_becomes_a_case() {
     insta::assert_snapshot!(add(&["t-good"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    added t-good to evals/functions/tone.cases.jsonl (new file): expected to pass
+    added t-good to evals/functions/tone.cases.jsonl (new file): expected verdict pass
     ----- stderr -----
     to run it: karat eval test tone
     ");
@@ -59,7 +59,8 @@ fn a_stored_trace_becomes_a_case() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: unknown expected verdict: trace t-unrated is rated neither good nor bad
+    error: cannot derive the expected verdict: trace 't-unrated' is rated neither
+      good nor bad
     hint: pass --expected pass or --expected fail
     ");
     assert_eq!(add(&["t-unrated", "--expected", "fail", "--name", "no tone"]).code, Some(0));

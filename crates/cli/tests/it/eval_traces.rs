@@ -115,7 +115,7 @@ fn reports_broken_lines_with_their_files() {
               in m2.jsonl line 2
       time per trace: p50 [TIME], p99 [TIME]
 
-    2 traces judged by 1 function, 2 lines without a trace: 1 passed, 0 failed, 3 errored
+    2 traces judged by 1 function, 2 invalid lines: 1 passed, 0 failed, 3 errored
     [TIME], [RATE] traces/s
     pass --format jsonl for tracebacks
     ----- stderr -----

@@ -81,8 +81,8 @@ fn shows_the_plan_as_in_the_contract() {
       Edge:            6 cases (2 batches)
       Total:           47 cases (11 batches)
     ----- stderr -----
-    the plan is what full coverage takes; a smaller start is --tier golden, or the
-      first batches of the plan
+    this plan gives full coverage; to start smaller, pass --tier golden or review
+      only the first batches
     ");
     assert!(!project.path().join(".karat").exists());
     let report: Value =
@@ -248,7 +248,7 @@ fn errors_have_hints() {
     project.write("tools.json", without_triggers);
     let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("has 1 trigger phrases; at least 3"), "{}", output.stderr);
+    assert!(output.stderr.contains("has 1 trigger phrase; at least 3"), "{}", output.stderr);
     let with_triggers =
         ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     assert_eq!(project.run(with_triggers).code, Some(0));

@@ -184,7 +184,7 @@ impl<'p> Agent<'p> {
 
     /// Replaces the drafts that have findings of this severity.
     fn repair(&mut self, findings: &[Finding], severity: &str) {
-        for (id, ..) in findings.iter().filter(|(_, found, _)| found == severity) {
+        for (id, ..) in findings.iter().filter(|(_, finding_severity, _)| finding_severity == severity) {
             let slot = self.slot(|slot| slot["id"] == **id);
             let draft = self.draft(&slot);
             self.drafts.insert(id.clone(), draft);
@@ -454,7 +454,7 @@ fn commands_of_the_skill_exist() {
 }
 
 #[test]
-fn the_skill_never_approves_by_itself() {
+fn the_skill_never_approves_drafts() {
     let page = skill("forge-eval/SKILL.md");
     assert!(page.lines().count() < 150);
     assert!(page.starts_with("---\nname: forge-eval\ndescription: "), "the name equals the folder name");

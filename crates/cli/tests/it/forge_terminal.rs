@@ -184,8 +184,8 @@ fn resumes_at_the_same_batch() {
     let mut terminal = TerminalSession::forge(&project, &["get_weather"]);
     terminal.answer("a");
     terminal.expect_output("Eval batch plan for get_weather:");
-    terminal.expect_output("6 of these 44 cases can be drafted now; 38 stay open");
-    terminal.expect_output("You need not do all of them");
+    terminal.expect_output("6 of these 44 cases can be drafted now; 38 need --model");
+    terminal.expect_output("You do not need to finish");
     terminal.expect_output("Next: 6 drafts in 2 batches, for you to review. Proceed?");
     terminal.send_line("n");
     terminal.expect_output("to continue: karat forge get_weather --resume");

@@ -137,7 +137,7 @@ fn rejects_names_without_a_function() {
     let project = project_with("python:agent", &["a".to_owned()]);
     let output = project.run(["run"]);
     assert!(
-        output.stderr.contains("'agent' names no function: write 'python:MODULE:FUNCTION'"),
+        output.stderr.contains("'agent' does not name a function: use 'python:MODULE:FUNCTION'"),
         "{}",
         output.filtered()
     );

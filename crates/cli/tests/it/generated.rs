@@ -47,77 +47,79 @@ fn schemas_are_fresh() {
     }
 }
 
+/// Every verb that the reference lists.
+const VERBS: &[&str] = &[
+    "",
+    "run",
+    "check",
+    "coverage",
+    "diff",
+    "runs",
+    "runs list",
+    "runs merge",
+    "runs prune",
+    "show",
+    "tools",
+    "tools list",
+    "tools lock",
+    "tools diff",
+    "tools export-script",
+    "overlap",
+    "overlap list",
+    "overlap suggest",
+    "overlap add",
+    "overlap remove",
+    "regress",
+    "regress add",
+    "regress archive",
+    "regress seal",
+    "eval",
+    "eval doctor",
+    "eval batch",
+    "eval check",
+    "eval run",
+    "eval new",
+    "eval add-case",
+    "eval test",
+    "eval add",
+    "eval list",
+    "eval show",
+    "eval history",
+    "eval agreement",
+    "eval compare",
+    "eval refine",
+    "contradictions",
+    "contradictions resolve",
+    "feedback",
+    "feedback add",
+    "feedback retract",
+    "feedback import",
+    "feedback list",
+    "review",
+    "trace",
+    "trace import",
+    "trace list",
+    "trace show",
+    "trace receive",
+    "agent",
+    "agent try",
+    "agent show",
+    "agent detect",
+    "forge",
+    "init",
+    "schema",
+    "completions",
+];
+
 #[test]
 fn the_cli_reference_is_current() {
     let mut page =
         "# Command line\n\nGenerated from the program's help; do not edit. A group of flags is listed with the \
-                    first command that has it.\n"
+                    first command that has it.\nEvery command has the global options of `karat`.\n"
             .to_owned();
     // Groups of flags that were already listed, and the command they are listed with.
     let mut groups: HashMap<String, String> = HashMap::new();
-    let verbs = [
-        "",
-        "run",
-        "check",
-        "coverage",
-        "diff",
-        "runs",
-        "runs list",
-        "runs merge",
-        "runs prune",
-        "show",
-        "tools",
-        "tools list",
-        "tools lock",
-        "tools diff",
-        "tools export-script",
-        "overlap",
-        "overlap list",
-        "overlap suggest",
-        "overlap add",
-        "overlap remove",
-        "regress",
-        "regress add",
-        "regress archive",
-        "regress seal",
-        "eval",
-        "eval doctor",
-        "eval batch",
-        "eval check",
-        "eval run",
-        "eval new",
-        "eval add-case",
-        "eval test",
-        "eval add",
-        "eval list",
-        "eval show",
-        "eval history",
-        "eval agreement",
-        "eval compare",
-        "eval refine",
-        "contradictions",
-        "contradictions resolve",
-        "feedback",
-        "feedback add",
-        "feedback retract",
-        "feedback import",
-        "feedback list",
-        "review",
-        "trace",
-        "trace import",
-        "trace list",
-        "trace show",
-        "trace receive",
-        "agent",
-        "agent try",
-        "agent show",
-        "agent detect",
-        "forge",
-        "init",
-        "schema",
-        "completions",
-    ];
-    for verb in verbs {
+    for verb in VERBS {
         let arguments: Vec<&str> = verb.split_whitespace().chain(["-h"]).collect();
         let output = project().command(arguments).env("COLUMNS", "100").run();
         assert_eq!(output.code, Some(0));
@@ -125,6 +127,7 @@ fn the_cli_reference_is_current() {
         let _ = write!(page, "\n## {title}\n\n```text\n");
         for section in output.stdout.trim_end().split("\n\n") {
             let section = match groups.get(section) {
+                Some(_) if section.starts_with("Global options:") => continue,
                 Some(first) => format!("{} see {first}", section.lines().next().unwrap_or_default()),
                 None => section.to_owned(),
             };
@@ -137,6 +140,22 @@ fn the_cli_reference_is_current() {
         page.push_str("\n```\n");
     }
     assert_fresh("docs/reference/cli.md", &page);
+}
+
+/// An example that is wrapped cannot be copied.
+#[test]
+fn help_fits_80_columns() {
+    for verb in VERBS {
+        let help = |columns: &str| {
+            let arguments: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
+            project().command(arguments).env("COLUMNS", columns).run().stdout
+        };
+        let (narrow, wide) = (help("80"), help("100"));
+        let too_wide: Vec<&str> = narrow.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(too_wide, Vec::<&str>::new(), "karat {verb} --help");
+        let [narrow, wide] = [&narrow, &wide].map(|help| help.split_once("Examples:\n").expect(verb).1);
+        assert_eq!(narrow, wide, "karat {verb} --help");
+    }
 }
 
 #[test]

@@ -130,8 +130,8 @@ fn without_a_terminal_names_all_missing_flags() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: missing --agent-endpoint, --tool-registry-path, --tool, --message: there
-      is no terminal to ask
+    error: missing --agent-endpoint, --tool-registry-path, --tool, --message: no
+      terminal to prompt on
     hint: found --tool-registry-path tools.json --tool get_order --message 'What did
       I order in A100?'
     hint: pass --yes to use what was found

@@ -189,3 +189,14 @@ fn works_from_init_to_a_report() {
     let list: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
     assert_eq!(list["total"], 5);
 }
+
+/// The other tests of the tutorial run without a terminal, where no command prompts.
+#[test]
+fn the_tutorial_begins_without_a_prompt() {
+    let page = include_str!("../../../../docs/tutorial.md");
+    let command = page.lines().find_map(|line| line.strip_prefix("$ karat init ")).expect("a command");
+    let arguments = shell_words::split(command).unwrap();
+    let arguments: Vec<&str> = ["init"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+    let output = run(&project(), &arguments, 0);
+    assert_contains(&output, &["wrote karat.json", "wrote evals/get-weather.golden.json"]);
+}

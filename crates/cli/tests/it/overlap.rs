@@ -170,7 +170,7 @@ fn adds_and_removes_both_directions() {
     insta::assert_snapshot!(project.run(["overlap", "remove", "get_climate", "get_weather"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    evals/overlap-map.json is unchanged: not declared
+    evals/overlap-map.json is unchanged: no such overlap is declared
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"

@@ -181,7 +181,7 @@ fn check_fails_on_a_removed_but_not_on_an_archived_case() {
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001", "--reason", "the tool was split"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    archived rg-get-weather-001 from evals/get-weather.regression.json in evals/get-weather.regression.archived.json
+    archived rg-get-weather-001 in evals/get-weather.regression.archived.json
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.read(ARCHIVE), @r##"

@@ -201,7 +201,7 @@ fn undoes_every_action() {
     session.send_keys("u");
     session.expect_output("trace t1");
     session.expect_output("undone: good");
-    // The note is withdrawn with its rating.
+    // The note is retracted with its rating.
     assert_eq!(ratings(&project), []);
     session.send_keys("bq");
     session.expect_exit(0);

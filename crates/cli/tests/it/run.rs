@@ -56,7 +56,7 @@ fn prints_the_summary() {
           answer   It is ok, \u{1b}[31mred\u{1b}[0m.
           calls    none
     ────────────────────────────────────────────────────────────────────────────────
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertion
       [TIME] total
       ⚠ assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
@@ -94,7 +94,7 @@ fn prints_the_summary() {
           answer   It is ok, \u{1b}[31mred\u{1b}[0m.
           calls    none
     --------------------------------------------------------------------------------
-      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
+      2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertion
       [TIME] total
       warn assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
@@ -275,7 +275,7 @@ fn shows_the_location_of_an_unknown_config_key() {
     ----- stdout -----
     ----- stderr -----
       × unknown key 'timeoutMS'
-       ╭─[[DIR]/karat.json:3:3]
+       ╭─[karat.json:3:3]
      3 │   "timeoutMS": 5
        ·   ───────────
        ╰────
@@ -323,8 +323,8 @@ fn reports_missing_input_with_hints() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read the tool registry [DIR]/t.json: No
-      such file or directory (os error 2)
+    error: cannot read the tool registry t.json: No such file or directory (os error
+      2)
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--report", "html=x"]).filtered(), @"
     exit: 2

@@ -119,7 +119,7 @@ fn reports_command_failures() {
     ----- stdout -----
     ----- stderr -----
       × unknown key 'comand'
-       ╭─[[DIR]/karat.json:3:3]
+       ╭─[karat.json:3:3]
      3 │   "comand": [
        ·   ────────
        ╰────

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Mode};
 use crate::trace::ToolCall;
-use karat_json::text::quoted_list;
+use karat_json::text::{counted, quoted_list};
 
 pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.no_tool_errors != Some(true) {
@@ -77,7 +77,8 @@ pub(super) fn min_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         return ControlFlow::Continue(());
     };
     let count = evidence.trace.tool_calls.len();
-    let check = Check::from_bool(count as u64 >= min, || format!("expected at least {min} calls but got {count}"));
+    let check =
+        Check::from_bool(count as u64 >= min, || format!("expected at least {} but got {count}", counted(min, "call")));
     tally.record(Field::MinToolCalls, check)
 }
 
@@ -86,6 +87,7 @@ pub(super) fn max_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         return ControlFlow::Continue(());
     };
     let count = evidence.trace.tool_calls.len();
-    let check = Check::from_bool(count as u64 <= max, || format!("expected at most {max} calls but got {count}"));
+    let check =
+        Check::from_bool(count as u64 <= max, || format!("expected at most {} but got {count}", counted(max, "call")));
     tally.record(Field::MaxToolCalls, check)
 }

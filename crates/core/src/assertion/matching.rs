@@ -110,11 +110,11 @@ mod tests {
             return 0;
         }
         let free = (0..benefits.columns).filter(|column| {
-            let later = if is_ordered { used >> column } else { used >> column & 1 };
+            let later = if is_ordered { used >> column } else { (used >> column) & 1 };
             later == 0
         });
         let aligned =
-            free.map(|column| benefits.get(row, column) + best(benefits, row + 1, used | 1 << column, is_ordered));
+            free.map(|column| benefits.get(row, column) + best(benefits, row + 1, used | (1 << column), is_ordered));
         aligned.max().unwrap_or(0).max(best(benefits, row + 1, used, is_ordered))
     }
 

@@ -15,6 +15,9 @@ use karat_json::text::counted;
 const NEAR_BENEFIT: i64 = 1;
 const MAX_NEAR_GAIN: i64 = 1_000;
 
+/// Maximum number of pairs that are compared in every part to show the nearest calls side by side.
+const MAX_COMPARED_PAIRS: usize = 100_000;
+
 pub(super) fn calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let Some(expected) = &evidence.case.expect.calls else {
         return ControlFlow::Continue(());
@@ -66,9 +69,10 @@ fn compare_lists(
         if comparison.matches() {
             return Ok(None);
         }
-        let (benefit, alignment) = comparison.explain();
-        if nearest.as_ref().is_none_or(|(best, ..)| benefit > *best) {
-            nearest = Some((benefit, index, alignment));
+        let alignment = comparison.explain();
+        let distance = comparison.distance(&alignment);
+        if nearest.as_ref().is_none_or(|(least, ..)| distance < *least) {
+            nearest = Some((distance, index, alignment));
         }
     }
     let is_any_of = expected.any_of.is_some();
@@ -126,24 +130,24 @@ fn resolve_list<'e>(
 struct Comparison<'c> {
     mode: CallsMatch,
     entries: &'c [ResolvedCall<'c>],
-    made: &'c [CallRecord<'c>],
+    calls: &'c [CallRecord<'c>],
     /// Entry by entry.
     fits: Vec<bool>,
 }
 
 impl<'c> Comparison<'c> {
-    fn new(mode: CallsMatch, entries: &'c [ResolvedCall<'c>], made: &'c [CallRecord<'c>]) -> Result<Self, String> {
-        let pairs = entries.iter().flat_map(|entry| made.iter().map(move |call| (entry, call)));
+    fn new(mode: CallsMatch, entries: &'c [ResolvedCall<'c>], calls: &'c [CallRecord<'c>]) -> Result<Self, String> {
+        let pairs = entries.iter().flat_map(|entry| calls.iter().map(move |call| (entry, call)));
         let fits = pairs.map(|(entry, call)| entry.fits(call)).collect::<Result<_, _>>()?;
-        Ok(Self { mode, entries, made, fits })
+        Ok(Self { mode, entries, calls, fits })
     }
 
     fn fits(&self, entry: usize, call: usize) -> bool {
-        self.fits[entry * self.made.len() + call]
+        self.fits[entry * self.calls.len() + call]
     }
 
     fn matches(&self) -> bool {
-        let (entries, calls) = (self.entries.len(), self.made.len());
+        let (entries, calls) = (self.entries.len(), self.calls.len());
         match self.mode {
             CallsMatch::Exact => entries == calls && (0..entries).all(|index| self.fits(index, index)),
             CallsMatch::AnyOrder => entries == calls && self.count_matches(false) == entries,
@@ -156,51 +160,64 @@ impl<'c> Comparison<'c> {
     /// Returns the maximum number of calls that can be matched with an entry each.
     fn count_matches(&self, is_ordered: bool) -> usize {
         let benefits =
-            Benefits::new(self.entries.len(), self.made.len(), |entry, call| i64::from(self.fits(entry, call)));
+            Benefits::new(self.entries.len(), self.calls.len(), |entry, call| i64::from(self.fits(entry, call)));
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
         aligned.iter().flatten().count()
     }
 
-    /// Returns the best alignment and its benefit: as many matches as possible, and then the nearest calls side by side.
-    fn explain(&self) -> (i64, CallAlignment) {
-        let (entries, calls) = (self.entries.len(), self.made.len());
+    /// Returns the best alignment: as many matches as possible, and then the nearest calls side by side.
+    fn explain(&self) -> CallAlignment {
+        let (entries, calls) = (self.entries.len(), self.calls.len());
         let only_order_differs = match self.mode {
             CallsMatch::Exact => entries == calls && self.count_matches(false) == entries,
             CallsMatch::InOrder => self.count_matches(false) == entries,
             CallsMatch::AnyOrder | CallsMatch::Includes | CallsMatch::Subset => false,
         };
-        let pairs = i64::try_from(entries.min(calls)).unwrap_or(i64::MAX / 2_000);
         // More than all near pairs together.
-        let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN) * (pairs + 1);
+        let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN).saturating_mul(as_i64(entries.min(calls) + 1));
         let benefits = Benefits::new(entries, calls, |entry, call| {
-            if self.fits(entry, call) { match_benefit } else { self.near_benefit(entry, call) }
+            if self.fits(entry, call) {
+                match_benefit
+            } else if self.fits.len() > MAX_COMPARED_PAIRS {
+                0
+            } else {
+                self.near_benefit(entry, call)
+            }
         });
         let is_ordered = self.mode.is_ordered() && !only_order_differs;
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
-        let benefit: i64 =
-            aligned.iter().enumerate().map(|(entry, call)| call.map_or(0, |call| benefits.get(entry, call))).sum();
-        // Calls and entries that are left over make a list less near.
-        let left_over = entries.abs_diff(calls);
-        let benefit = benefit - i64::try_from(left_over).unwrap_or(i64::MAX / 2);
         let pairs = self.pairs(&aligned);
-        (benefit, CallAlignment { match_mode: self.mode, any_of: None, only_order_differs, pairs })
+        CallAlignment { match_mode: self.mode, any_of: None, only_order_differs, pairs }
+    }
+
+    /// Returns how far the calls are from the expected ones: 0 for the right calls in another order, and for each call
+    /// that is wrong the more, the more of it differs.
+    fn distance(&self, alignment: &CallAlignment) -> i64 {
+        let distances = alignment.pairs.iter().map(|pair| match (pair.state, pair.entry, pair.call) {
+            // Less than a call that is missing or unexpected.
+            (CallState::Different, Some(entry), Some(call)) => {
+                MAX_NEAR_GAIN * 3 / 4 - self.near_benefit(entry, call) / 2
+            }
+            (state, ..) if state.is_problem() => MAX_NEAR_GAIN,
+            _ => 0,
+        });
+        distances.sum()
     }
 
     /// Returns the benefit of showing a call beside an entry that it is not like.
     fn near_benefit(&self, entry: usize, call: usize) -> i64 {
         let entry = &self.entries[entry];
-        let Some(differences) = entry.differences(&self.made[call]) else {
+        let Some(differences) = entry.differences(&self.calls[call]) else {
             return 0;
         };
-        let differing = i64::try_from(differences.len()).unwrap_or(i64::MAX / 2_000);
-        let parts = i64::try_from(entry.count_parts()).unwrap_or(i64::MAX / 2_000);
-        let agreeing = (parts - differing).max(0);
+        let differing = as_i64(differences.len());
+        let agreeing = (as_i64(entry.count_parts()) - differing).max(0);
         NEAR_BENEFIT + MAX_NEAR_GAIN * agreeing / (agreeing + differing).max(1)
     }
 
     /// Lists entries with their calls in the order of the entries; calls of no entry stand where they were made.
     fn pairs(&self, aligned: &[Option<usize>]) -> Vec<CallPair> {
-        let mut alone: Vec<usize> = (0..self.made.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
+        let mut alone: Vec<usize> = (0..self.calls.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
         let mut pairs = Vec::with_capacity(aligned.len() + alone.len());
         for (entry, call) in aligned.iter().enumerate() {
             if let Some(call) = *call {
@@ -222,7 +239,7 @@ impl<'c> Comparison<'c> {
             None => CallState::Unused,
         };
         let differences = call.filter(|_| state == CallState::Different);
-        let differences = differences.and_then(|call| resolved.differences(&self.made[call])).unwrap_or_default();
+        let differences = differences.and_then(|call| resolved.differences(&self.calls[call])).unwrap_or_default();
         CallPair { state, entry: Some(entry), call, expected: Some(resolved.text()), differences }
     }
 
@@ -230,4 +247,9 @@ impl<'c> Comparison<'c> {
         let state = if self.mode.needs_every_call() { CallState::Unexpected } else { CallState::Extra };
         CallPair { state, entry: None, call: Some(call), expected: None, differences: Vec::new() }
     }
+}
+
+/// Converts a count; one beyond all memory only has to stay in range.
+fn as_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX).min(1 << 40)
 }

@@ -174,7 +174,7 @@ impl ToolsCalledMatch {
     }
 }
 
-/// How expected texts are compared with the response.
+/// How expected strings are compared with the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TextMatch {

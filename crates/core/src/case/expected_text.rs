@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Expectation, JsonPredicate, ParamCheck};
+use super::{Expectation, ExpectedCalls, JsonPredicate, ParamCheck, SimilarTo};
 use karat_json::pointer_key;
 
 /// An expected text and its location in the case.
@@ -38,7 +38,7 @@ impl Expectation {
                 collect(value, kind, format!("/expect/toolParams/{index}/value"), &mut found);
             }
         }
-        for (below, entry, is_forbidden) in self.calls.iter().flat_map(super::ExpectedCalls::entries) {
+        for (below, entry, is_forbidden) in self.calls.iter().flat_map(ExpectedCalls::entries) {
             let kind = if is_forbidden { TextKind::Forbidden } else { TextKind::Argument };
             let pointer = format!("/expect/calls{below}");
             for (key, value) in entry.params.iter().flatten() {
@@ -74,8 +74,9 @@ impl Expectation {
         let predicates = self.response_json.as_deref().unwrap_or_default();
         collect_predicates(predicates, TextKind::Compared, "/expect/responseJson", &mut found);
         for (index, similar) in self.response_similar.iter().flatten().enumerate() {
-            for text in similar.to.texts() {
-                let pointer = format!("/expect/responseSimilar/{index}/to");
+            for (at, text) in similar.to.texts().iter().enumerate() {
+                let at = if matches!(similar.to, SimilarTo::Any(_)) { format!("/{at}") } else { String::new() };
+                let pointer = format!("/expect/responseSimilar/{index}/to{at}");
                 found.push(ExpectedText { kind: TextKind::Compared, pointer, text });
             }
         }

@@ -15,7 +15,7 @@ use super::{Approval, Case, CaseLocation, Difficulty, EvalFile, Expectation, Met
 use karat_json::hash::short_hash;
 use karat_json::{
     Finding, Location, ObjectReader, Path, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
-    read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
+    read_count, read_enum, read_object_map, read_positive_count, read_string, type_name,
 };
 
 /// The source of an eval file.
@@ -410,7 +410,7 @@ fn read_metadata(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
         generated_at: object.nullable("generatedAt", path, problems, read_string),
         generated_by: object.nullable("generatedBy", path, problems, read_string),
         tier: object.nullable("tier", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &Tier::NAMED.map(Tier::name), Tier::from_name)
+            read_enum(value, path, problems, &Tier::NAMED.map(Tier::name), Tier::from_name)
         }),
         overlap_map_version: object.nullable("overlapMapVersion", path, problems, read_string),
         case_hashes: object.nullable("caseHashes", path, problems, read_hashes),
@@ -453,7 +453,7 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
     let id = object.required("id", path, problems, read_id);
     let description = object.optional("description", path, problems, read_string).unwrap_or_default();
     let difficulty = object.optional("difficulty", path, problems, |value, path, problems| {
-        read_word(value, path, problems, &Difficulty::ALL.map(Difficulty::name), Difficulty::from_name)
+        read_enum(value, path, problems, &Difficulty::ALL.map(Difficulty::name), Difficulty::from_name)
     });
     let created_at = object.optional("createdAt", path, problems, read_string);
     let bug_ref = object.optional("bugRef", path, problems, read_string);

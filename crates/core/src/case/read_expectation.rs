@@ -7,8 +7,8 @@ use super::read_response::{read_patterns_with_tokens, read_similar};
 use super::{CallSelector, Expectation, JsonFrom, NO_TOOL, ParamAssertion, TextMatch, ToolsCalledMatch};
 use karat_json::text::shorten;
 use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_positive_count,
-    read_positive_number, read_string, read_strings, read_word, type_name,
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map,
+    read_positive_count, read_positive_number, read_string, read_strings, type_name,
 };
 use karat_pattern::Pattern;
 
@@ -29,7 +29,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         no_tool_errors: object.optional("noToolErrors", path, problems, read_bool),
         response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
         text_match: object.optional("textMatch", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &TextMatch::NAMES, TextMatch::from_name)
+            read_enum(value, path, problems, &TextMatch::NAMES, TextMatch::from_name)
         }),
         response_contains: object.optional("responseContains", path, problems, read_strings),
         response_contains_any: object.optional("responseContainsAny", path, problems, |value, path, problems| {
@@ -70,7 +70,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         response_not_matches: object.optional("responseNotMatches", path, problems, read_patterns_with_tokens),
         response_json: object.optional("responseJson", path, problems, read_predicates),
         response_json_from: object.optional("responseJsonFrom", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &JsonFrom::NAMES, JsonFrom::from_name)
+            read_enum(value, path, problems, &JsonFrom::NAMES, JsonFrom::from_name)
         }),
         min_steps: object.optional("minSteps", path, problems, read_count),
         max_steps: object.optional("maxSteps", path, problems, read_count),
@@ -104,7 +104,7 @@ pub(super) fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Probl
 }
 
 fn read_match(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ToolsCalledMatch> {
-    read_word(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
+    read_enum(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
 }
 
 /// Reads tool names, of which none may be `NO_TOOL`.
@@ -212,7 +212,7 @@ fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
         return usize::try_from(number).ok().map(CallSelector::Number);
     }
     if value.is_string() {
-        return read_word(value, path, problems, &CallSelector::NAMES, CallSelector::from_name);
+        return read_enum(value, path, problems, &CallSelector::NAMES, CallSelector::from_name);
     }
     problems.at(
         path,

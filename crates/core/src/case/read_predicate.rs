@@ -6,8 +6,8 @@ use super::read_expectation::{check_pattern, check_tool_name};
 use super::{CallsMatch, ExpectedCall, ExpectedCalls, JsonPredicate, ParamCheck, ParamsMatch};
 use crate::token;
 use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_pointer,
-    read_string, read_word, type_name,
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map, read_pointer,
+    read_string, type_name,
 };
 
 /// The members of a condition that `toolParams` and the other lists of conditions share.
@@ -23,7 +23,7 @@ impl Condition {
     /// Reads the members; the caller closes the object.
     pub(super) fn read(object: &mut ObjectReader<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let assertion = object.required("assertion", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
+            read_enum(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
         });
         let pointer = object.optional("path", path, problems, read_pointer).unwrap_or_default();
         let expected = object.raw("value").cloned();
@@ -68,7 +68,7 @@ pub(super) fn read_predicates(value: &Value, path: &Path<'_>, problems: &mut Pro
 pub(super) fn read_calls(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ExpectedCalls> {
     let mut object = ObjectReader::open(value, path, problems)?;
     let match_mode = object.optional("match", path, problems, |value, path, problems| {
-        read_word(value, path, problems, &CallsMatch::NAMES, CallsMatch::from_name)
+        read_enum(value, path, problems, &CallsMatch::NAMES, CallsMatch::from_name)
     });
     let mode = match_mode.unwrap_or_default();
     let list =
@@ -126,7 +126,7 @@ fn read_expected_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -
     });
     let params: Option<Map<String, Value>> = object.optional("params", path, problems, read_object_map);
     let params_match = object.optional("paramsMatch", path, problems, |value, path, problems| {
-        read_word(value, path, problems, &ParamsMatch::NAMES, ParamsMatch::from_name)
+        read_enum(value, path, problems, &ParamsMatch::NAMES, ParamsMatch::from_name)
     });
     let ignore = object
         .optional("ignore", path, problems, |value, path, problems| read_array(value, path, problems, read_pointer));

@@ -6,7 +6,7 @@ use super::read_expectation::check_pattern;
 use super::{SimilarResponse, SimilarTo};
 use crate::similarity::SimilarityMethod;
 use crate::token;
-use karat_json::{ObjectReader, Path, Problems, read_array, read_string, read_strings, read_word, type_name};
+use karat_json::{ObjectReader, Path, Problems, read_array, read_enum, read_string, read_strings, type_name};
 
 /// Reads patterns in which tokens are resolved; one with tokens is checked when it is used.
 pub(super) fn read_patterns_with_tokens(
@@ -28,7 +28,7 @@ pub(super) fn read_similar(value: &Value, path: &Path<'_>, problems: &mut Proble
     let to = object.required("to", path, problems, read_texts);
     let method = object.required("method", path, problems, |value, path, problems| {
         let names = SimilarityMethod::ALL.map(SimilarityMethod::name);
-        read_word(value, path, problems, &names, SimilarityMethod::from_name)
+        read_enum(value, path, problems, &names, SimilarityMethod::from_name)
     });
     let at_least = object.required("atLeast", path, problems, read_share);
     object.close(path, problems);

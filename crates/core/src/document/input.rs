@@ -44,22 +44,22 @@ impl UserInput {
     }
 
     fn from_messages(list: &[Value]) -> Option<Self> {
-        let mut found = Self { messages: Vec::new(), has_roles: true, has_history: false };
+        let mut input = Self { messages: Vec::new(), has_roles: true, has_history: false };
         let mut has_agent_message = false;
         for message in list {
             match role(message)? {
                 "user" | "human" => {
                     let text = text_content(message);
                     if !text.trim().is_empty() {
-                        found.has_history |= has_agent_message;
-                        found.messages.push(text);
+                        input.has_history |= has_agent_message;
+                        input.messages.push(text);
                     }
                 }
                 "assistant" | "ai" | "model" => has_agent_message = true,
                 _ => {}
             }
         }
-        (!found.messages.is_empty()).then_some(found)
+        (!input.messages.is_empty()).then_some(input)
     }
 }
 

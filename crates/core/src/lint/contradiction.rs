@@ -196,10 +196,10 @@ impl Linter<'_, '_> {
         for (index, size, hits) in groups.into_iter().filter(|(_, _, hits)| !hits.is_empty()) {
             let pointer = format!("/expect/responseContainsAny/{index}");
             if hits.len() == size {
-                let message = "'responseNotContains' forbids every text of this group";
+                let message = "'responseNotContains' forbids every string of this group";
                 self.add(Rule::Contradiction, pointer, message);
             } else {
-                let message = "'responseNotContains' forbids this text, so it never counts";
+                let message = "'responseNotContains' forbids this string, so it never counts";
                 self.add(Rule::UnusedAssertion, format!("{pointer}/{}", hits[0]), message);
             }
         }

@@ -77,8 +77,6 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         let mut linter = Linter { file, case, turn: None, own_stubs, total: &total, context, lints: &mut lints };
         linter.id_form();
         linter.prompt(case, &mut prompts);
-        linter.tier();
-        linter.required_keys();
         linter.expectations(&mut registry_index);
         linter.cannot_fail();
         linter.regression();
@@ -142,6 +140,10 @@ impl Linter<'_, '_> {
         self.row_tokens();
         self.message();
         self.routing();
+        if self.turn.is_none() {
+            self.tier();
+            self.required_keys();
+        }
         self.values();
         self.contradictions();
         self.names(registry_index);

@@ -107,14 +107,11 @@ impl Linter<'_, '_> {
     }
 
     fn expects_no_call_in(&self, expect: &Expectation) -> bool {
-        match expect.tools_called.as_deref() {
-            Some(called) => called.is_empty() && lists_all_calls(expect),
-            None => {
-                let lists_no_call =
-                    expect.calls.as_ref().is_some_and(|calls| calls.list.as_ref().is_some_and(Vec::is_empty));
-                lists_no_call || expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name))
-            }
+        if let Some(called) = expect.tools_called.as_deref() {
+            return called.is_empty() && lists_all_calls(expect);
         }
+        let list = expect.calls.as_ref().and_then(|calls| calls.list.as_ref());
+        list.is_some_and(Vec::is_empty) || expect.tools_not_called.iter().flatten().any(|name| self.is_own_tool(name))
     }
 }
 

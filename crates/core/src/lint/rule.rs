@@ -110,13 +110,13 @@ rules! {
         "At least one `responseContains` value is not part of the message."
         r#"{"input": {"message": "Paris?"}, "expect": {"responseContains": ["Paris"]}}"#
     LonelySynonym "lonely-synonym" Warning Error
-        "A group of `responseContainsAny` has at least two different texts."
+        "A group of `responseContainsAny` has at least two different strings."
         r#"{"responseContainsAny": [["sunny"]]}"#
     EmptyValue "empty-value" Warning Error
-        "No expected text is empty: every response contains an empty string."
+        "No expected string is empty: every response contains an empty string."
         r#"{"responseContains": [""]}"#
     VolatileValue "volatile-value" Warning Error
-        "An expected text contains no date, time, price with cents, UUID or long number."
+        "An expected string contains no date, time, price with cents, UUID or long number."
         r#"{"responseContains": ["2026-05-01"]}"#
     TokenInPattern "token-in-pattern" Warning Error
         "A pattern contains no token: tokens are not resolved in `responseMatches`."
@@ -161,7 +161,7 @@ rules! {
         "At least one answer can meet all expectations."
         r#"{"toolsCalled": ["get_weather"], "toolsNotCalled": ["get_weather"]}"#
     UnusedAssertion "unused-assertion" Warning Warning
-        "No assertion is about a tool or text that other assertions rule out."
+        "No assertion is about a tool or string that other assertions rule out."
         r#"{"toolsCalled": ["a"], "toolParams": [{"tool": "b", "paramName": "p", "assertion": "exists"}]}"#
     CannotFail "cannot-fail" Warning Error
         "At least one answer can fail the case."

@@ -25,8 +25,8 @@ impl Linter<'_, '_> {
         }
         self.call_values();
         self.response_ends();
-        for found in expect.texts() {
-            self.text(&found);
+        for text in expect.texts() {
+            self.text(&text);
         }
     }
 
@@ -127,8 +127,8 @@ impl Linter<'_, '_> {
         }
     }
 
-    fn text(&mut self, found: &ExpectedText<'_>) {
-        let ExpectedText { kind, pointer, text } = found;
+    fn text(&mut self, expected: &ExpectedText<'_>) {
+        let ExpectedText { kind, pointer, text } = expected;
         if matches!(kind, TextKind::Contained | TextKind::Synonym) && text.is_empty() {
             self.add(Rule::EmptyValue, pointer, "every response contains an empty string");
         }
@@ -153,11 +153,11 @@ impl Linter<'_, '_> {
             self.add(Rule::StrayToken, pointer, message);
         }
         if *kind != TextKind::Forbidden
-            && let Some(found) = find_volatile(text)
-            && !self.is_stable(*kind, &found.text)
+            && let Some(volatile) = find_volatile(text)
+            && !self.is_stable(*kind, &volatile.text)
         {
             let message =
-                format!("'{}' is {}, which may change: use a token or a shorter string", found.text, found.kind);
+                format!("'{}' is {}, which may change: use a token or a shorter string", volatile.text, volatile.kind);
             self.add(Rule::VolatileValue, pointer, message);
         }
     }

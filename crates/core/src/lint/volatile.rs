@@ -179,7 +179,7 @@ mod tests {
     #[case::epoch("1714557600", "a long number")]
     #[case::number_in_a_word("ORD-20240501", "a long number")]
     fn finds_volatile_values(#[case] text: &str, #[case] kind: &str) {
-        assert_eq!(find_volatile(text).map(|found| found.kind), Some(kind));
+        assert_eq!(find_volatile(text).map(|value| value.kind), Some(kind));
     }
 
     #[rstest]
@@ -205,8 +205,8 @@ mod tests {
     proptest! {
         #[test]
         fn accepts_any_string(text in "\\PC{0,40}|[0-9:.,$€/TZamp -]{0,24}") {
-            if let Some(found) = find_volatile(&text) {
-                prop_assert!(!found.text.is_empty());
+            if let Some(value) = find_volatile(&text) {
+                prop_assert!(!value.text.is_empty());
             }
         }
     }

@@ -105,7 +105,7 @@ impl RegressionEditor {
 
     fn add_hashes(&mut self, hashes: &Map<String, Value>) -> Result<(), EditError> {
         let is_object = |pointer: &str| {
-            locate(self.json.text(), pointer).is_some_and(|found| self.json.text()[found.value].starts_with('{'))
+            locate(self.json.text(), pointer).is_some_and(|member| self.json.text()[member.value].starts_with('{'))
         };
         if is_object("/metadata/caseHashes") {
             self.json.insert_all("/metadata/caseHashes", hashes)

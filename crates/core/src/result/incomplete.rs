@@ -1,4 +1,4 @@
-//! What an incomplete run lacks.
+//! Missing results of an incomplete run.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::EarlierResult;
 
-/// What a run lacks, because it was interrupted, stopped at the first failure, or could not be stored completely.
+/// The results that a run lacks, because it was interrupted, stopped at the first failure, or could not be stored completely.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Incomplete {
@@ -21,13 +21,13 @@ impl Incomplete {
     /// Returns what a run lacks, given its results; `None` if it is complete. `unreadable` is the number of result
     /// files that exist but cannot be read.
     pub fn find<'r, C: 'r>(results: impl IntoIterator<Item = &'r EarlierResult<C>>, unreadable: usize) -> Option<Self> {
-        let (mut found, mut planned, mut cases_not_run) = (unreadable, 0, 0);
+        let (mut file_count, mut planned, mut cases_not_run) = (unreadable, 0, 0);
         for result in results {
-            found += 1;
+            file_count += 1;
             planned = planned.max(result.suites.unwrap_or(1));
             cases_not_run += result.summary.not_run;
         }
-        Self { cases_not_run, missing_files: planned.saturating_sub(found) }.if_any()
+        Self { cases_not_run, missing_files: planned.saturating_sub(file_count) }.if_any()
     }
 
     /// Returns only the cases that did not run, for results that are a selection of a run's files.
@@ -86,8 +86,8 @@ mod tests {
     ) {
         let results: Vec<EarlierResult> =
             results.iter().map(|(suites, not_run)| result(*suites, &json!({ "notRun": not_run }))).collect();
-        let found = Incomplete::find(&results, unreadable).map(|incomplete| incomplete.to_string());
-        assert_eq!(found.as_deref(), expected);
+        let incomplete = Incomplete::find(&results, unreadable).map(|incomplete| incomplete.to_string());
+        assert_eq!(incomplete.as_deref(), expected);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub struct RunSummary {
     pub regressions: Option<usize>,
     /// Result files of this run that cannot be read; their cases are not counted.
     pub unreadable: usize,
-    /// What the run lacks; absent if it is complete.
+    /// The missing results of the run; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Incomplete>,
 }
@@ -85,7 +85,7 @@ pub struct SavedRun {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
-    /// What the run lacks; absent if it is complete.
+    /// The missing results of the run; absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Incomplete>,
     pub suites: Vec<SavedSuite>,

@@ -28,7 +28,7 @@ pub struct ImportReport {
     /// Steps of all these traces.
     pub steps: u64,
     pub tool_calls: u64,
-    /// Entries of `tool_calls` that name no tool, and are not among the tool calls.
+    /// Entries of `tool_calls` without a tool name, which are not among the tool calls.
     pub unread_tool_calls: u64,
     /// Steps and tool calls that failed.
     pub errors: u64,
@@ -53,7 +53,7 @@ impl ImportReport {
 pub struct ImportedFeedback {
     /// Ratings that were found.
     pub found: u64,
-    /// Whether they were to be imported.
+    /// Whether the import of ratings was requested.
     pub asked: bool,
     /// Ratings that are new in the store.
     pub added: u64,

@@ -141,7 +141,7 @@ fn every_snapshot_and_exception_has_a_file() {
         let names_of = |extension: &str| -> BTreeSet<String> {
             let entries = std::fs::read_dir(corpus.join(folder)).unwrap().map(|entry| entry.unwrap().path());
             entries
-                .filter(|path| path.extension().is_some_and(|found| found == extension))
+                .filter(|path| path.extension().is_some_and(|actual| actual == extension))
                 .map(|path| stem(&path))
                 .collect()
         };
@@ -176,6 +176,10 @@ fn known_keys(value: &Value) -> BTreeSet<String> {
 #[case::input("Input", json!([{ "id": "a", "input": { "message": "m", UNKNOWN_KEY: 1 }, "expect": {} }]))]
 #[case::expect("Expectation", json!([case_with(&json!({ UNKNOWN_KEY: 1 }))]))]
 #[case::param("ParamAssertion", json!([case_with(&json!({ "toolParams": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::calls("ExpectedCalls", json!([case_with(&json!({ "calls": { UNKNOWN_KEY: 1 } }))]))]
+#[case::call("ExpectedCall", json!([case_with(&json!({ "calls": { "list": [{ UNKNOWN_KEY: 1 }] } }))]))]
+#[case::predicate("JsonPredicate", json!([case_with(&json!({ "responseJson": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::similar("SimilarResponse", json!([case_with(&json!({ "responseSimilar": [{ UNKNOWN_KEY: 1 }] }))]))]
 fn schema_and_parser_know_the_same_keys(#[case] name: &str, #[case] file: Value) {
     let schema = schema();
     let properties = schema["$defs"][name]["properties"].as_object().expect("object schema");
@@ -195,6 +199,9 @@ fn the_fixture_sets_every_key_of_the_schema() {
         ("Input", "/cases/0/input"),
         ("Expectation", "/cases/0/expect"),
         ("ParamAssertion", "/cases/0/expect/toolParams/0"),
+        ("ExpectedCall", "/cases/0/expect/calls/list/0"),
+        ("JsonPredicate", "/cases/0/expect/calls/list/0/where/0"),
+        ("SimilarResponse", "/cases/0/expect/responseSimilar/0"),
     ];
     for (name, pointer) in locations {
         let keys = |object: &Map<String, Value>| object.keys().cloned().collect::<BTreeSet<String>>();
@@ -270,13 +277,17 @@ fn schema_and_parser_agree_on_required_keys() {
         "approvedAt",
         "approvedBy",
         "assertion",
+        "atLeast",
         "cases",
         "drafter",
         "expect",
         "id",
         "input",
+        "list",
         "message",
+        "method",
         "paramName",
+        "to",
         "tolerance",
         "tool",
         "toolsCalled",

@@ -238,8 +238,8 @@ mod tests {
         #[case] rating: Option<Rating>,
         #[case] expected: Option<Change>,
     ) {
-        let found = changed_verdict(pair("t", before, now, rating));
-        assert_eq!(found.map(|changed| changed.change), expected);
+        let changed = changed_verdict(pair("t", before, now, rating));
+        assert_eq!(changed.map(|changed| changed.change), expected);
     }
 
     #[test]

@@ -81,12 +81,12 @@ mod tests {
     #[case([0, 3, 4, 0], [Some(0.0), Some(0.0), Some(0.0), Some(0.0), Some(-24.0 / 25.0), Some(1.0)])]
     #[case([7, 0, 0, 0], [Some(1.0), Some(1.0), Some(1.0), Some(1.0), None, Some(0.0)])]
     fn figures_of_known_tables(#[case] cells: [u64; 4], #[case] expected: [Option<f64>; 6]) {
-        for (found, expected) in values(&Figures::of(&counts(cells))).into_iter().zip(expected) {
-            let same = match (found, expected) {
-                (Some(found), Some(expected)) => (found - expected).abs() < 1e-12,
-                (found, expected) => found == expected,
+        for (actual, expected) in values(&Figures::of(&counts(cells))).into_iter().zip(expected) {
+            let same = match (actual, expected) {
+                (Some(actual), Some(expected)) => (actual - expected).abs() < 1e-12,
+                (actual, expected) => actual == expected,
             };
-            assert!(same, "{found:?} is not {expected:?} in {cells:?}");
+            assert!(same, "{actual:?} is not {expected:?} in {cells:?}");
         }
     }
 

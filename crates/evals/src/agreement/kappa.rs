@@ -62,8 +62,8 @@ mod tests {
     use karat_core::statistics::Z_95;
 
     #[track_caller]
-    fn close(found: f64, expected: f64, tolerance: f64) {
-        assert!((found - expected).abs() < tolerance, "{found} is not {expected}");
+    fn close(actual: f64, expected: f64, tolerance: f64) {
+        assert!((actual - expected).abs() < tolerance, "{actual} is not {expected}");
     }
 
     /// Fleiss, Levin and Paik, table 18.1: 100 diagnoses by two raters.

@@ -105,8 +105,8 @@ const MIN_STANDARD_ERROR: f64 = 1e-9;
 /// Returns Krippendorff's alpha for nominal data. A unit counts how often each value was given, and comes with its
 /// multiplicity; units with fewer than two ratings are ignored. `None` if there are no values or all are the same.
 ///
-/// The interval is by the jackknife: how much alpha changes when one unit is left out. If that leaves no data, or
-/// changes nothing because all agree, the interval covers the whole range.
+/// The interval is computed by the jackknife: from the change of alpha when one unit is left out. If that leaves no data,
+/// or changes nothing because all ratings agree, the interval covers the whole range.
 pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64; K], u64)>) -> Option<Estimate> {
     let mut patterns: BTreeMap<[u64; K], u64> = BTreeMap::new();
     for (unit, count) in units.into_iter().filter(|(unit, count)| unit.iter().sum::<u64>() > 1 && *count > 0) {
@@ -202,7 +202,7 @@ mod tests {
     #[case(&["0100000010", "1110010000"], 0.095)]
     #[case(&["001132224330", "101112224333"], 0.692)]
     #[case(&["123321412...", "1233224125.3", ".3332342251.", "12332441251."], 0.743)]
-    fn published_examples(#[case] observers: &[&str], #[case] expected: f64) {
+    fn matches_published_examples(#[case] observers: &[&str], #[case] expected: f64) {
         let alpha = alpha(&units(observers)).expect("values that differ");
         assert!((alpha.value - expected).abs() < 6e-4, "{alpha:?} is not {expected}");
         assert!(alpha.low < alpha.value && alpha.value < alpha.high, "{alpha:?}");

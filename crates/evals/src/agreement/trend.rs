@@ -117,8 +117,8 @@ mod tests {
         // A Sunday and the Monday after it; the last days of 2025 are in the first week of 2026.
         let days = [day(date(2025, 12, 28), 1, 0), day(date(2025, 12, 29), 2, 1), day(date(2026, 1, 4), 3, 0)];
         let trend = Trend::of(&days);
-        let found: Vec<_> = trend.weeks.iter().map(|week| (week.week.as_str(), week.from, week.compared)).collect();
-        assert_eq!(found, [("2025-W52", date(2025, 12, 22), 1), ("2026-W01", date(2025, 12, 29), 6)]);
+        let weeks: Vec<_> = trend.weeks.iter().map(|week| (week.week.as_str(), week.from, week.compared)).collect();
+        assert_eq!(weeks, [("2025-W52", date(2025, 12, 22), 1), ("2026-W01", date(2025, 12, 29), 6)]);
         assert_eq!(trend.weeks[1].accuracy, Estimate::proportion(5, 6));
         let latest = trend.latest.expect("a week before");
         assert!(!latest.significant && (latest.p_value - 1.0).abs() < 1e-9);

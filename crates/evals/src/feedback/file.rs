@@ -216,10 +216,10 @@ impl Reader<'_> {
 
     fn object(&mut self, line: &str, offset: usize, object: &serde_json::Map<String, Value>) {
         let find = |key: &str, wants_key: bool| {
-            let found = locate(line, &format!("/{}", pointer_key(key)));
-            let range = found.map_or(0..line.len(), |found| match found.key {
+            let member = locate(line, &format!("/{}", pointer_key(key)));
+            let range = member.map_or(0..line.len(), |member| match member.key {
                 Some(key) if wants_key => key,
-                _ => found.value,
+                _ => member.value,
             });
             offset + range.start..offset + range.end
         };

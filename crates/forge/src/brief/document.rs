@@ -348,7 +348,7 @@ fn truncate_json(value: &Value, max_length: usize) -> Value {
     if text.len() <= max_length { value.clone() } else { shorten(&text, max_length).into() }
 }
 
-/// Returns the first sentence or line of a text.
+/// Returns the first sentence or line of text.
 fn first_sentence(text: &str) -> &str {
     let text = text.trim();
     let ends = |&(offset, letter): &(usize, char)| {

@@ -166,7 +166,7 @@ fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Va
     Some(case)
 }
 
-/// Returns a description that tells the case from others of its kind by its message.
+/// Returns a description that distinguishes the case from others of its kind by its message.
 fn described(kind: &str, message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{kind}: {}", shorten(&message, MAX_DESCRIBED_CHARS))
@@ -178,7 +178,7 @@ fn members(description: &str, message: &str, expect: &Value) -> Map<String, Valu
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Ends a text with a full stop, unless it already ends a sentence.
+/// Ends text with a full stop, unless it already ends a sentence.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?', '…', '。', '？', '！']) { text.to_owned() } else { format!("{text}.") }

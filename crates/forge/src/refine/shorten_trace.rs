@@ -46,7 +46,7 @@ pub(super) fn shorten_trace(trace: &Value, max_bytes: usize) -> Value {
 /// How much of a trace is kept.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Maximum length of a text, in characters.
+    /// Maximum length of text, in characters.
     max_chars: usize,
     /// Maximum number of elements of a list.
     max_items: usize,

@@ -68,6 +68,6 @@ fn a_single_tool_needs_no_straightforward_cases() {
         clusters: Vec::new(),
         ..brief()
     };
-    let found = missing(&brief, &[]);
-    assert!(found.iter().all(|(_, message)| !message.contains("straightforward")), "{found:?}");
+    let messages = missing(&brief, &[]);
+    assert!(messages.iter().all(|(_, message)| !message.contains("straightforward")), "{messages:?}");
 }

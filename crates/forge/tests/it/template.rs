@@ -61,11 +61,11 @@ fn the_leak_check_fails_for_raw_data(#[case] answer: &str) {
 #[case("The status is 'processing'; no carrier yet.")]
 #[case("I fetched it at 10:00: \"sunny\" {almost}.")]
 fn the_leak_check_passes_for_plain_words(#[case] answer: &str) {
-    let found = forbidden_by_the_leak_check().into_iter().find(|text| answer.contains(text.as_str()));
-    assert_eq!(found, None, "{answer}");
+    let forbidden = forbidden_by_the_leak_check().into_iter().find(|text| answer.contains(text.as_str()));
+    assert_eq!(forbidden, None, "{answer}");
 }
 
-/// In a list of results, cases are told apart by their descriptions.
+/// In a list of results, cases are distinguished by their descriptions.
 #[test]
 fn descriptions_differ_and_limits_are_not_set() {
     for brief in [brief(3, 1), write_brief(3)] {

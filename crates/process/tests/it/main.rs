@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use karat_process::{AskError, Capture, Command, Failure, Finished, Keep, Limits, LineProcess, RunError};
+use karat_process::{Capture, Command, CommandOutput, Failure, Keep, Limits, LineProcess, LineProcessError, RunError};
 use tempfile::TempDir;
 
 const LIMITS: Limits = Limits { stdout_bytes: 1 << 20, time: Some(Duration::from_secs(20)) };
@@ -14,7 +14,7 @@ fn shell(script: &str) -> Command {
     Command::new("bash", &["-c".to_owned(), script.to_owned()], "/")
 }
 
-async fn run(script: &str) -> Result<Finished, RunError> {
+async fn run(script: &str) -> Result<CommandOutput, RunError> {
     shell(script).run(b"input", LIMITS).await
 }
 
@@ -213,18 +213,18 @@ fn answering(script: &str) -> LineProcess {
 #[tokio::test]
 async fn answers_line_by_line_in_one_process() {
     let mut process = answering("echo \"$$ $line\"");
-    let first = process.ask("a", 100).await.expect("an answer");
-    let second = process.ask("b é", 100).await.expect("an answer");
+    let first = process.request("a", 100).await.expect("an answer");
+    let second = process.request("b é", 100).await.expect("an answer");
     let (id, _) = text(&first).split_once(' ').expect("an id");
     assert_eq!((text(&first), text(&second)), (format!("{id} a").as_str(), format!("{id} b é").as_str()));
-    assert!(!process.is_out_of_step().await);
+    assert!(!process.is_unusable().await);
 }
 
 #[tokio::test]
 async fn stderr_belongs_to_the_request_that_caused_it() {
     let mut process = answering("for i in $(seq 300); do echo \"$line $i\" >&2; done; echo done");
     for line in ["a", "b", "c", "d"] {
-        process.ask(line, 100).await.expect("an answer");
+        process.request(line, 100).await.expect("an answer");
         let expected = (1..=300).map(|index| format!("{line} {index}\n")).collect::<Vec<_>>().concat();
         assert_eq!(process.take_stderr().await, expected);
     }
@@ -232,13 +232,13 @@ async fn stderr_belongs_to_the_request_that_caused_it() {
 
 #[tokio::test]
 async fn reports_why_there_is_no_answer() {
-    let error = answering("exit 3").ask("a", 100).await.expect_err("exits");
-    assert!(matches!(error, AskError::Exited(exit) if exit.status.code() == Some(3)), "{error:?}");
-    let error = answering("yes | tr -d '\\n'").ask("a", 1000).await.expect_err("endless");
-    assert!(matches!(error, AskError::TooLarge { limit: 1000 }), "{error:?}");
+    let error = answering("exit 3").request("a", 100).await.expect_err("exits");
+    assert!(matches!(error, LineProcessError::Exited(exit) if exit.status.code() == Some(3)), "{error:?}");
+    let error = answering("yes | tr -d '\\n'").request("a", 1000).await.expect_err("endless");
+    assert!(matches!(error, LineProcessError::TooLarge { limit: 1000 }), "{error:?}");
     let mut process = answering("exec 1>&-; sleep 1000");
-    let error = process.ask("a", 100).await.expect_err("no output");
-    assert!(matches!(error, AskError::Closed), "{error:?}");
+    let error = process.request("a", 100).await.expect_err("no output");
+    assert!(matches!(error, LineProcessError::Closed), "{error:?}");
 }
 
 #[tokio::test]
@@ -246,23 +246,23 @@ async fn large_requests_and_answers_do_not_block_each_other() {
     let script = "import sys\nfor line in sys.stdin:\n    sys.stdout.write('x' * 300000); print(len(line), flush=True)";
     let command = Command::new("python3", &["-c".to_owned(), script.to_owned()], "/");
     let mut process = LineProcess::start(&command).expect("starts");
-    let answer = process.ask(&"y".repeat(1_000_000), 1 << 20).await.expect("an answer");
+    let answer = process.request(&"y".repeat(1_000_000), 1 << 20).await.expect("an answer");
     assert!(text(&answer).ends_with("x1000001"));
 }
 
 #[tokio::test]
 async fn notices_output_that_was_not_asked_for() {
     let mut process = answering("echo one; echo two");
-    process.ask("a", 100).await.expect("an answer");
+    process.request("a", 100).await.expect("an answer");
     // The second line arrives at some time.
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !process.is_out_of_step().await {
+    while !process.is_unusable().await {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let mut process = answering("echo one; exit 0");
-    process.ask("a", 100).await.expect("an answer");
-    while !process.is_out_of_step().await {
+    process.request("a", 100).await.expect("an answer");
+    while !process.is_unusable().await {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

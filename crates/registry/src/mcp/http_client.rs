@@ -99,7 +99,7 @@ impl StreamableHttpClient for LimitedClient {
 async fn read_reply(response: Response, message: &ClientJsonRpcMessage) -> Result<StreamableHttpPostResponse, Failure> {
     let content_type = header(&response, CONTENT_TYPE);
     let session_id = header(&response, HeaderName::from_static(SESSION_ID));
-    let has_type = |expected: &str| content_type.as_deref().is_some_and(|found| found.starts_with(expected));
+    let has_type = |expected: &str| content_type.as_deref().is_some_and(|actual| actual.starts_with(expected));
     if has_type(EVENT_STREAM) {
         return Ok(StreamableHttpPostResponse::Sse(events(response), session_id));
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::docstring::Docstring;
-use super::evaluate::{Located, Resolved};
+use super::evaluate::{LocatedExpr, ResolvedValue};
 use super::project::{ModuleId, Project};
 use super::syntax::{ClassId, Expr, FunctionId, Kind, Parameter, ParameterKind, Statement};
 use super::text::{clean_doc, is_listed};
@@ -72,7 +72,9 @@ impl Project {
         let definition = &self.module(module).functions[function];
         let annotation = definition.parameters.iter().find(|parameter| parameter.name == *only)?.annotation.as_ref()?;
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
-        let Resolved::Class(home, class) = self.resolve(&Located::new(module, scope, annotation)) else { return None };
+        let ResolvedValue::Class(home, class) = self.resolve(&LocatedExpr::new(module, scope, annotation)) else {
+            return None;
+        };
         Some(self.model_schema(home, class)).filter(|schema| schema.get("properties").is_some())
     }
 
@@ -92,7 +94,7 @@ impl Project {
         };
         if let Some(annotation) = &parameter.annotation {
             // Exclude classes of the project with the same name.
-            let is_own = matches!(self.resolve(&Located::new(module, scope, annotation)), Resolved::Class(..));
+            let is_own = matches!(self.resolve(&LocatedExpr::new(module, scope, annotation)), ResolvedValue::Class(..));
             if !is_own {
                 annotation_names(annotation, &mut names);
             }
@@ -105,17 +107,17 @@ impl Project {
 
     fn parameter_type(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> FieldType {
         let mut field_type = match &parameter.annotation {
-            Some(annotation) => self.annotated(&Located::new(module, scope, annotation), 0),
+            Some(annotation) => self.annotated(&LocatedExpr::new(module, scope, annotation), 0),
             None => FieldType { schema: json!({}), ..FieldType::default() },
         };
         if let Some(default) = &parameter.default {
-            self.default(&Located::new(module, scope, default), &mut field_type);
+            self.default(&LocatedExpr::new(module, scope, default), &mut field_type);
         }
         field_type
     }
 
     /// Applies a default: a value, or a `Field(…)`.
-    fn default<'p>(&'p self, default: &Located<'p>, field_type: &mut FieldType) {
+    fn default<'p>(&'p self, default: &LocatedExpr<'p>, field_type: &mut FieldType) {
         if is_field(default.expr) {
             self.field(default, field_type);
         } else if let Some(value) = self.json(default) {
@@ -123,7 +125,7 @@ impl Project {
         }
     }
 
-    fn field<'p>(&'p self, field: &Located<'p>, field_type: &mut FieldType) {
+    fn field<'p>(&'p self, field: &LocatedExpr<'p>, field_type: &mut FieldType) {
         let Some(call) = field.call() else { return };
         let alias = call.named("validation_alias").or_else(|| call.named("alias"));
         if let Some(Ok(alias)) = alias.map(|alias| self.text(&field.with(alias))) {
@@ -164,7 +166,7 @@ impl Project {
         }
     }
 
-    fn annotated<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> FieldType {
+    fn annotated<'p>(&'p self, annotation: &LocatedExpr<'p>, depth: usize) -> FieldType {
         if let Kind::Index(base, arguments) = &annotation.expr.kind
             && base.last_name() == Some("Annotated")
             && let Kind::List(arguments) = &arguments.kind
@@ -191,7 +193,7 @@ impl Project {
         FieldType { schema: self.annotation_schema(annotation, depth), ..FieldType::default() }
     }
 
-    fn annotation_schema<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Value {
+    fn annotation_schema<'p>(&'p self, annotation: &LocatedExpr<'p>, depth: usize) -> Value {
         if depth > MAX_DEPTH || !self.take_step() {
             return json!({});
         }
@@ -233,10 +235,10 @@ impl Project {
                 }
             }
             Kind::Name(_) | Kind::Member(..) => match self.resolve(annotation) {
-                Resolved::Foreign(name) => named_type(name.rsplit('.').next().unwrap_or_default()),
-                Resolved::Class(module, class) => self.model_schema_at(module, class, depth + 1),
+                ResolvedValue::Foreign(name) => named_type(name.rsplit('.').next().unwrap_or_default()),
+                ResolvedValue::Class(module, class) => self.model_schema_at(module, class, depth + 1),
                 // An alias: `City = Literal["a", "b"]`.
-                Resolved::Expr(alias) if !matches!(alias.expr.kind, Kind::Name(_) | Kind::Member(..)) => {
+                ResolvedValue::Expr(alias) if !matches!(alias.expr.kind, Kind::Name(_) | Kind::Member(..)) => {
                     self.annotated(&alias, depth + 1).schema
                 }
                 _ => json!({}),
@@ -245,9 +247,9 @@ impl Project {
         }
     }
 
-    fn forward_reference<'p>(&'p self, annotation: &Located<'p>, text: &str, depth: usize) -> Value {
+    fn forward_reference<'p>(&'p self, annotation: &LocatedExpr<'p>, text: &str, depth: usize) -> Value {
         match self.resolve_export(annotation.module, text, 0) {
-            Some(Resolved::Class(module, class)) => self.model_schema_at(module, class, depth + 1),
+            Some(ResolvedValue::Class(module, class)) => self.model_schema_at(module, class, depth + 1),
             _ => named_type(text),
         }
     }
@@ -268,7 +270,7 @@ impl Project {
             let values: Option<Vec<Value>> = members
                 .filter_map(|statement| match statement {
                     Statement::Assign { name, value: Some(value), .. } if !name.starts_with('_') => {
-                        Some(self.json(&Located::new(module, definition.scope, value)))
+                        Some(self.json(&LocatedExpr::new(module, definition.scope, value)))
                     }
                     _ => None,
                 })
@@ -293,9 +295,9 @@ impl Project {
         let definition = &self.module(module).classes[class];
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         depth < MAX_DEPTH
-            && definition.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
-                Resolved::Foreign(name) => name.ends_with("BaseModel") || name.ends_with("SQLModel"),
-                Resolved::Class(home, base) => self.is_model(home, base, depth + 1),
+            && definition.bases.iter().any(|base| match self.resolve(&LocatedExpr::new(module, scope, base)) {
+                ResolvedValue::Foreign(name) => name.ends_with("BaseModel") || name.ends_with("SQLModel"),
+                ResolvedValue::Class(home, base) => self.is_model(home, base, depth + 1),
                 _ => base.last_name().is_some_and(|name| name.ends_with("BaseModel")),
             })
     }
@@ -307,7 +309,7 @@ impl Project {
         let definition = &self.module(module).classes[class];
         let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         for base in &definition.bases {
-            if let Resolved::Class(home, base) = self.resolve(&Located::new(module, outside, base)) {
+            if let ResolvedValue::Class(home, base) = self.resolve(&LocatedExpr::new(module, outside, base)) {
                 self.fields(home, base, schema, depth + 1);
             }
         }
@@ -317,9 +319,9 @@ impl Project {
             if name.starts_with('_') || name == "model_config" || is_constant {
                 continue;
             }
-            let mut field_type = self.annotated(&Located::new(module, definition.scope, annotation), depth + 1);
+            let mut field_type = self.annotated(&LocatedExpr::new(module, definition.scope, annotation), depth + 1);
             if let Some(value) = value {
-                self.default(&Located::new(module, definition.scope, value), &mut field_type);
+                self.default(&LocatedExpr::new(module, definition.scope, value), &mut field_type);
             }
             let is_optional = matches!(annotation.last_name(), Some("NotRequired"));
             let is_required = !is_optional && (value.is_none() && !field_type.is_optional || field_type.is_required);

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use karat_core::registry::{Gap, GapKind, Known, Tool, ToolLocation, Unknown};
 use serde_json::{Value, json};
 
-use super::evaluate::{Located, Resolved, UnknownReason};
+use super::evaluate::{LocatedExpr, ResolvedValue, UnknownReason};
 use super::project::{ModuleId, Project};
-use super::syntax::{ClassId, Entry, Export, Expr, Imported, Kind, Statement};
+use super::syntax::{ClassId, Entry, Export, Expr, ImportedItem, Kind, Statement};
 use super::text::{clean_doc, is_listed};
 use super::uses::Handlers;
 use super::values::Entries;
@@ -178,9 +178,9 @@ impl Project {
     /// Creates a candidate from an expression.
     pub(crate) fn candidate<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         name: Result<String, UnknownReason>,
-        description: Option<&Located<'p>>,
+        description: Option<&LocatedExpr<'p>>,
         schema: Known<Value>,
         variable: Option<&str>,
     ) -> Candidate {
@@ -206,7 +206,12 @@ impl Project {
     }
 
     /// Marks absent fields as unknown if the object may have more entries.
-    pub(crate) fn mark_unknown_fields(&self, located: &Located<'_>, entries: &Entries<'_>, candidate: &mut Candidate) {
+    pub(crate) fn mark_unknown_fields(
+        &self,
+        located: &LocatedExpr<'_>,
+        entries: &Entries<'_>,
+        candidate: &mut Candidate,
+    ) {
         if !entries.is_open {
             return;
         }
@@ -220,7 +225,7 @@ impl Project {
     }
 
     /// Records the server of a registration that runs on import: `@mcp.tool()`, `server.tool(…)`.
-    pub(crate) fn record_server(&self, origin: Origin, callee: &Located<'_>, discovery: &mut Discovery) {
+    pub(crate) fn record_server(&self, origin: Origin, callee: &LocatedExpr<'_>, discovery: &mut Discovery) {
         let callee = callee.call().map_or_else(|| callee.clone(), |call| callee.with(&call.callee));
         if let (Kind::Member(server, _), 0) = (&callee.expr.kind, callee.scope)
             && let Some(server) = self.resolve_expr(&callee.with(server)).filter(|server| server.call().is_some())
@@ -235,13 +240,13 @@ impl Project {
         module: ModuleId,
         id: ClassId,
         name: Result<String, UnknownReason>,
-        description: Option<Resolved<'_>>,
+        description: Option<ResolvedValue<'_>>,
         schema: Known<Value>,
     ) -> Candidate {
         let class = &self.module(module).classes[id];
         let (description, description_location) = match description {
-            Some(Resolved::Expr(text)) => self.description(Some(&text)),
-            Some(Resolved::Unknown(reason)) => (Known::Unknown(reason.into()), None),
+            Some(ResolvedValue::Expr(text)) => self.description(Some(&text)),
+            Some(ResolvedValue::Unknown(reason)) => (Known::Unknown(reason.into()), None),
             _ => match &class.docstring {
                 Some(doc) => (Known::Known(clean_doc(&doc.text)), Some(self.module(module).location(doc.at))),
                 None => (Known::Absent, None),
@@ -259,26 +264,26 @@ impl Project {
     }
 
     /// Reads the name from a class field.
-    pub(crate) fn class_name(&self, name: Option<Resolved<'_>>) -> Option<Result<String, UnknownReason>> {
+    pub(crate) fn class_name(&self, name: Option<ResolvedValue<'_>>) -> Option<Result<String, UnknownReason>> {
         match name? {
-            Resolved::Expr(name) => Some(self.text(&name)),
-            Resolved::Unknown(reason) => Some(Err(reason)),
+            ResolvedValue::Expr(name) => Some(self.text(&name)),
+            ResolvedValue::Unknown(reason) => Some(Err(reason)),
             _ => None,
         }
     }
 
     /// Reads the schema from a class field.
-    pub(crate) fn class_schema(&self, schema: Option<Resolved<'_>>) -> Known<Value> {
+    pub(crate) fn class_schema(&self, schema: Option<ResolvedValue<'_>>) -> Known<Value> {
         match schema {
-            Some(Resolved::Expr(schema)) => self.schema(Some(&schema)),
-            Some(Resolved::Class(module, class)) => Known::Known(self.model_schema(module, class)),
-            Some(Resolved::Unknown(reason)) => Known::Unknown(reason.into()),
+            Some(ResolvedValue::Expr(schema)) => self.schema(Some(&schema)),
+            Some(ResolvedValue::Class(module, class)) => Known::Known(self.model_schema(module, class)),
+            Some(ResolvedValue::Unknown(reason)) => Known::Unknown(reason.into()),
             _ => Known::Absent,
         }
     }
 
     /// Reads a description, with its location.
-    pub(crate) fn description<'p>(&'p self, text: Option<&Located<'p>>) -> (Known<String>, Option<ToolLocation>) {
+    pub(crate) fn description<'p>(&'p self, text: Option<&LocatedExpr<'p>>) -> (Known<String>, Option<ToolLocation>) {
         match text {
             None => (Known::Absent, None),
             Some(located) => match self.text(located) {
@@ -288,7 +293,7 @@ impl Project {
         }
     }
 
-    pub(crate) fn schema<'p>(&'p self, schema: Option<&Located<'p>>) -> Known<Value> {
+    pub(crate) fn schema<'p>(&'p self, schema: Option<&LocatedExpr<'p>>) -> Known<Value> {
         schema.map_or(Known::Absent, |schema| match self.parameters(schema) {
             Ok(schema) => Known::Known(schema),
             Err(reason) => Known::Unknown(reason.into()),
@@ -317,7 +322,7 @@ impl Project {
         }
         let is_exported =
             module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if count(value) > 0));
-        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.item == Imported::Name(variable.clone()));
+        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.item == ImportedItem::Name(variable.clone()));
         let mut statements = self.modules.iter().flat_map(|module| &module.scopes).flat_map(|scope| &scope.statements);
         used == spread && !is_exported && !statements.any(is_imported)
     }
@@ -404,7 +409,7 @@ pub(crate) fn single_string_schema(name: &str) -> Value {
     json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
 }
 
-/// Whether a text can be a tool's name.
+/// Whether a string can be a tool's name.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
     !name.is_empty() && name.len() <= 128 && name.chars().all(is_part) && !name.contains("://")

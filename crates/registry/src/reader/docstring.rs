@@ -168,7 +168,7 @@ fn numpy_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<Stri
     at
 }
 
-/// Joins a text with the following lines that have at least this indentation.
+/// Joins a string with the following lines that have at least this indentation.
 fn join_continuation(
     lines: &[&str],
     start: usize,

@@ -7,7 +7,8 @@ use karat_core::registry::ToolLocation;
 use super::members::{Receiver, is_receiver};
 use super::project::{ModuleId, Project, submodule};
 use super::syntax::{
-    Call, ClassId, Definition, Export, Expr, FunctionId, Imported, Kind, Language, Module, Owner, ScopeId, Statement,
+    Call, ClassId, Definition, Export, Expr, FunctionId, ImportedItem, Kind, Language, Module, Owner, ScopeId,
+    Statement,
 };
 
 /// Maximum length of a chain of names, members and calls.
@@ -15,7 +16,7 @@ pub(super) const MAX_STEPS: usize = 60;
 
 /// An expression and the scope in which its names are resolved.
 #[derive(Clone)]
-pub(crate) struct Located<'p> {
+pub(crate) struct LocatedExpr<'p> {
     pub(crate) module: ModuleId,
     pub(crate) scope: ScopeId,
     pub(crate) expr: &'p Expr,
@@ -26,7 +27,7 @@ pub(crate) struct Located<'p> {
 pub(super) struct Frame<'p> {
     pub(super) module: ModuleId,
     pub(super) function: Option<FunctionId>,
-    pub(super) arguments: Vec<(&'p str, Located<'p>)>,
+    pub(super) arguments: Vec<(&'p str, LocatedExpr<'p>)>,
     /// The value of `self`, `cls` or `this`.
     pub(super) receiver: Option<Receiver<'p>>,
     pub(super) parent: Option<Rc<Frame<'p>>>,
@@ -34,9 +35,9 @@ pub(super) struct Frame<'p> {
 
 /// The resolved value of an expression.
 #[derive(Clone)]
-pub(crate) enum Resolved<'p> {
+pub(crate) enum ResolvedValue<'p> {
     /// A literal, a call, or anything else that is not a name.
-    Expr(Located<'p>),
+    Expr(LocatedExpr<'p>),
     Function(ModuleId, FunctionId),
     Class(ModuleId, ClassId),
     Module(ModuleId),
@@ -53,7 +54,7 @@ pub(crate) struct UnknownReason {
     pub(crate) reason: String,
 }
 
-impl<'p> Located<'p> {
+impl<'p> LocatedExpr<'p> {
     pub(crate) fn new(module: ModuleId, scope: ScopeId, expr: &'p Expr) -> Self {
         Self { module, scope, expr, frame: None }
     }
@@ -76,51 +77,51 @@ impl Project {
         &self.modules[id]
     }
 
-    pub(crate) fn location(&self, located: &Located<'_>) -> ToolLocation {
+    pub(crate) fn location(&self, located: &LocatedExpr<'_>) -> ToolLocation {
         self.module(located.module).location(located.expr.at)
     }
 
-    pub(crate) fn unknown_reason(&self, located: &Located<'_>, reason: impl Into<String>) -> UnknownReason {
+    pub(crate) fn unknown_reason(&self, located: &LocatedExpr<'_>, reason: impl Into<String>) -> UnknownReason {
         UnknownReason { location: self.location(located), reason: reason.into() }
     }
 
     /// Resolves names, members and calls.
-    pub(crate) fn resolve<'p>(&'p self, located: &Located<'p>) -> Resolved<'p> {
+    pub(crate) fn resolve<'p>(&'p self, located: &LocatedExpr<'p>) -> ResolvedValue<'p> {
         self.resolve_at(located, 0)
     }
 
     /// Resolves names to an expression. Returns `None` if they resolve to something else or are unknown.
-    pub(crate) fn resolve_expr<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+    pub(crate) fn resolve_expr<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<LocatedExpr<'p>> {
         match self.resolve(located) {
-            Resolved::Expr(located) => Some(located),
+            ResolvedValue::Expr(located) => Some(located),
             _ => None,
         }
     }
 
     /// Returns the dotted name of an import from a package, such as `mcp.server.fastmcp.FastMCP`.
-    pub(crate) fn foreign_name<'p>(&'p self, located: &Located<'p>) -> Option<String> {
+    pub(crate) fn foreign_name<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<String> {
         match self.resolve(located) {
-            Resolved::Foreign(name) => Some(name),
+            ResolvedValue::Foreign(name) => Some(name),
             _ => None,
         }
     }
 
-    pub(super) fn resolve_at<'p>(&'p self, located: &Located<'p>, steps: usize) -> Resolved<'p> {
+    pub(super) fn resolve_at<'p>(&'p self, located: &LocatedExpr<'p>, steps: usize) -> ResolvedValue<'p> {
         if steps > MAX_STEPS || !self.take_step() {
-            return Resolved::Unknown(self.unknown_reason(located, "it is defined through too many references"));
+            return ResolvedValue::Unknown(self.unknown_reason(located, "it is defined through too many references"));
         }
         match &located.expr.kind {
             Kind::Name(name) => self.resolve_name(located, name, steps),
             Kind::Member(object, name) => self.resolve_member(located, object, name, steps),
             Kind::Index(object, key) => self.resolve_index(located, object, key, steps),
-            Kind::Function(id) => Resolved::Function(located.module, *id),
-            Kind::Class(id) => Resolved::Class(located.module, *id),
+            Kind::Function(id) => ResolvedValue::Function(located.module, *id),
+            Kind::Class(id) => ResolvedValue::Class(located.module, *id),
             Kind::Call(call) => self.resolve_call(located, call, steps),
-            _ => Resolved::Expr(located.clone()),
+            _ => ResolvedValue::Expr(located.clone()),
         }
     }
 
-    fn resolve_name<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Resolved<'p> {
+    fn resolve_name<'p>(&'p self, located: &LocatedExpr<'p>, name: &str, steps: usize) -> ResolvedValue<'p> {
         let module = self.module(located.module);
         let mut scope = Some(located.scope);
         let mut is_innermost = true;
@@ -142,19 +143,19 @@ impl Project {
                 return resolved;
             }
         }
-        self.resolve_star_import(located, name, steps).unwrap_or_else(|| Resolved::Foreign(name.to_owned()))
+        self.resolve_star_import(located, name, steps).unwrap_or_else(|| ResolvedValue::Foreign(name.to_owned()))
     }
 
     /// Resolves a name in one scope, without its parents.
     pub(super) fn resolve_in_scope<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         scope: ScopeId,
         name: &str,
         steps: usize,
-    ) -> Option<Resolved<'p>> {
-        let in_scope = |expr: &'p Expr| Located { scope, expr, ..located.clone() };
-        let mut candidates: Vec<Resolved<'p>> = Vec::new();
+    ) -> Option<ResolvedValue<'p>> {
+        let in_scope = |expr: &'p Expr| LocatedExpr { scope, expr, ..located.clone() };
+        let mut candidates: Vec<ResolvedValue<'p>> = Vec::new();
         let (mut assigned, mut rebound) = (0, false);
         for statement in self.module(located.module).scopes[scope].binding(name) {
             match statement {
@@ -172,10 +173,11 @@ impl Project {
                 Statement::Rebind { .. } => rebound = true,
                 Statement::Define { defined, .. } => {
                     // A later definition replaces an earlier one.
-                    candidates.retain(|resolved| !matches!(resolved, Resolved::Function(..) | Resolved::Class(..)));
+                    candidates
+                        .retain(|resolved| !matches!(resolved, ResolvedValue::Function(..) | ResolvedValue::Class(..)));
                     candidates.push(match defined {
-                        Definition::Function(id) => Resolved::Function(located.module, *id),
-                        Definition::Class(id) => Resolved::Class(located.module, *id),
+                        Definition::Function(id) => ResolvedValue::Function(located.module, *id),
+                        Definition::Class(id) => ResolvedValue::Class(located.module, *id),
                     });
                 }
                 Statement::Import(import) => {
@@ -192,11 +194,11 @@ impl Project {
         // `try: import a … except ImportError: a = None`.
         if candidates.len() > 1 {
             candidates.retain(|resolved| {
-                !matches!(resolved, Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }))
+                !matches!(resolved, ResolvedValue::Expr(LocatedExpr { expr: Expr { kind: Kind::Null, .. }, .. }))
             });
         }
         if rebound || (assigned > 1 && candidates.len() > 1) {
-            return Some(Resolved::Unknown(
+            return Some(ResolvedValue::Unknown(
                 self.unknown_reason(located, format!("'{name}' is assigned more than once")),
             ));
         }
@@ -205,11 +207,11 @@ impl Project {
 
     fn resolve_parameter<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         function: FunctionId,
         name: &str,
         steps: usize,
-    ) -> Option<Resolved<'p>> {
+    ) -> Option<ResolvedValue<'p>> {
         let definition = &self.module(located.module).functions[function];
         definition.parameters.iter().find(|parameter| parameter.name == name)?;
         let mut frame = located.frame.as_ref();
@@ -223,17 +225,22 @@ impl Project {
             frame = current.parent.as_ref();
         }
         if let Some(receiver) = self.receiver(located).filter(|_| is_receiver(name)) {
-            return Some(Resolved::Class(receiver.module, receiver.class));
+            return Some(ResolvedValue::Class(receiver.module, receiver.class));
         }
         // Destructured parameters have synthetic names.
         let subject = if name.starts_with('{') { "it".to_owned() } else { format!("'{name}'") };
-        Some(Resolved::Unknown(self.unknown_reason(located, format!("{subject} is a parameter"))))
+        Some(ResolvedValue::Unknown(self.unknown_reason(located, format!("{subject} is a parameter"))))
     }
 
-    fn resolve_star_import<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Option<Resolved<'p>> {
+    fn resolve_star_import<'p>(
+        &'p self,
+        located: &LocatedExpr<'p>,
+        name: &str,
+        steps: usize,
+    ) -> Option<ResolvedValue<'p>> {
         let statements = &self.module(located.module).scopes[0].statements;
         statements.iter().find_map(|statement| match statement {
-            Statement::Import(import) if import.item == Imported::All => {
+            Statement::Import(import) if import.item == ImportedItem::All => {
                 let home = self.imported_module(located.module, import.level, &import.from)?;
                 self.resolve_export(home, name, steps + 1)
             }
@@ -246,44 +253,44 @@ impl Project {
         module: ModuleId,
         level: u32,
         from: &str,
-        item: &Imported,
+        item: &ImportedItem,
         local: &str,
         steps: usize,
-    ) -> Resolved<'p> {
+    ) -> ResolvedValue<'p> {
         let home = self.imported_module(module, level, from);
         let is_python = self.module(module).language == Language::Python;
         match (item, home) {
             // `import a.b` binds `a`.
-            (Imported::Module, _) if is_python && from.starts_with(&format!("{local}.")) => {
-                Resolved::Foreign(local.to_owned())
+            (ImportedItem::Module, _) if is_python && from.starts_with(&format!("{local}.")) => {
+                ResolvedValue::Foreign(local.to_owned())
             }
-            (Imported::Module, Some(home)) => Resolved::Module(home),
-            (Imported::Name(name), home) => {
+            (ImportedItem::Module, Some(home)) => ResolvedValue::Module(home),
+            (ImportedItem::Name(name), home) => {
                 if let Some(resolved) = home.and_then(|home| self.resolve_export(home, name, steps + 1)) {
                     return resolved;
                 }
                 let module = self.imported_module(module, level, &submodule(from, name)).filter(|_| is_python);
-                module.map_or_else(|| Resolved::Foreign(format!("{from}.{name}")), Resolved::Module)
+                module.map_or_else(|| ResolvedValue::Foreign(format!("{from}.{name}")), ResolvedValue::Module)
             }
-            (Imported::Module | Imported::All, _) => Resolved::Foreign(from.to_owned()),
+            (ImportedItem::Module | ImportedItem::All, _) => ResolvedValue::Foreign(from.to_owned()),
         }
     }
 
     /// Resolves a name that a module exports.
-    pub(crate) fn resolve_export<'p>(&'p self, id: ModuleId, name: &str, steps: usize) -> Option<Resolved<'p>> {
+    pub(crate) fn resolve_export<'p>(&'p self, id: ModuleId, name: &str, steps: usize) -> Option<ResolvedValue<'p>> {
         if steps > MAX_STEPS {
             return None;
         }
         let module = self.module(id);
         if module.language == Language::Python {
-            let in_module = Located::new(id, 0, PLACEHOLDER);
+            let in_module = LocatedExpr::new(id, 0, PLACEHOLDER);
             let bound = self.resolve_in_scope(&in_module, 0, name, steps);
             return bound.or_else(|| self.resolve_star_import(&in_module, name, steps));
         }
         for export in &module.exports {
             match export {
                 Export::Local { name: exported, value } if exported == name => {
-                    return Some(self.resolve_at(&Located::new(id, 0, value), steps + 1));
+                    return Some(self.resolve_at(&LocatedExpr::new(id, 0, value), steps + 1));
                 }
                 Export::From { name: exported, imported, specifier } if exported == name => {
                     return Some(self.resolve_import(id, 0, specifier, imported, name, steps + 1));

@@ -8,7 +8,7 @@ use super::discovery::{
     Discovery, FUNCTION_KEYS, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, ends_with_tool, is_tool_constructor, is_tool_name,
     may_create_tool, mentions_tools, sanitise_function_name, single_string_schema, words,
 };
-use super::evaluate::{Located, Resolved, UnknownReason};
+use super::evaluate::{LocatedExpr, ResolvedValue, UnknownReason};
 use super::keys::Keys;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
@@ -80,16 +80,16 @@ impl Project {
         });
         for value in exported.filter(|_| self.is_tool_file(module)).chain(named) {
             self.reset_statement_steps();
-            let Some(found) = self.resolve_expr(&Located::new(module, 0, value)) else { continue };
-            let Some(call) = found.call() else { continue };
-            if discovery.seen.contains(&(found.module, found.expr.at)) || self.zod(&found).is_some() {
+            let Some(value) = self.resolve_expr(&LocatedExpr::new(module, 0, value)) else { continue };
+            let Some(call) = value.call() else { continue };
+            if discovery.seen.contains(&(value.module, value.expr.at)) || self.zod(&value).is_some() {
                 continue;
             }
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
             let message = format!("'{name}(…)' may return tools that are known only at run time");
             discovery.gaps.push((
-                (module, found.expr.at),
-                Gap { kind: GapKind::Unknown, location: self.location(&found), message },
+                (module, value.expr.at),
+                Gap { kind: GapKind::Unknown, location: self.location(&value), message },
             ));
         }
     }
@@ -106,19 +106,19 @@ impl Project {
         discovery: &mut Discovery,
     ) {
         let is_tool_variable = variable.is_some_and(mentions_tools);
-        let read = |located: &Located<'_>, discovery: &mut Discovery| match &located.expr.kind {
+        let read = |located: &LocatedExpr<'_>, discovery: &mut Discovery| match &located.expr.kind {
             Kind::Call(call) => self.visit_script_call(located, call, variable, keys, discovery),
             Kind::Object(_) => self.visit_script_object(located, is_tool_type || is_tool_variable, variable, discovery),
             Kind::Class(id) => self.add_script_class(located.module, *id, discovery),
             _ => {}
         };
         expr.walk(&mut |inner| {
-            let located = Located::new(module, scope, inner);
+            let located = LocatedExpr::new(module, scope, inner);
             read(&located, discovery);
             // A function or method of the project may create the tool.
-            if let Some(found) = self.resolve_call_result(&located) {
+            if let Some(result) = self.resolve_call_result(&located) {
                 discovery.call_site = Some(((module, inner.at), self.location(&located)));
-                read(&found, discovery);
+                read(&result, discovery);
                 discovery.call_site = None;
             }
         });
@@ -126,7 +126,7 @@ impl Project {
 
     fn visit_script_call<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         variable: Option<&str>,
         keys: &Keys,
@@ -137,7 +137,7 @@ impl Project {
             self.ignore_arguments(located, call, discovery);
             return;
         }
-        let arguments: Vec<Located<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
+        let arguments: Vec<LocatedExpr<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
         // `registerTool(server, "name", …)` takes the server first.
         let skipped =
             usize::from(arguments.len() > 1 && self.may_be_server(&arguments[0]) && self.is_text(&arguments[1]));
@@ -208,7 +208,7 @@ impl Project {
 
     /// Ignores objects that are passed to a library function unrelated to tools:
     /// `createStep({ name, description, inputSchema })`.
-    fn ignore_arguments(&self, located: &Located<'_>, call: &Call, discovery: &mut Discovery) {
+    fn ignore_arguments(&self, located: &LocatedExpr<'_>, call: &Call, discovery: &mut Discovery) {
         let is_other = |name: &String| !words(name).iter().any(|word| is_listed(word, "function action"));
         let is_name = matches!(&call.callee.kind, Kind::Name(name) if is_other(name));
         if !is_name || self.foreign_name(&located.with(&call.callee)).is_none_or(|name| !name.contains('.')) {
@@ -219,7 +219,7 @@ impl Project {
     }
 
     /// Explains why a tool has no name, and what to read instead.
-    fn missing_name_reason(&self, located: &Located<'_>, keys: &Keys) -> UnknownReason {
+    fn missing_name_reason(&self, located: &LocatedExpr<'_>, keys: &Keys) -> UnknownReason {
         let names = keys.importer_names((located.module, located.expr.at));
         let names = names.map(|(name, module)| format!("'{name}' in {}", self.module(*module).display_path));
         let names = names.collect::<Vec<_>>().join(", ");
@@ -234,9 +234,9 @@ impl Project {
     /// Adds `agent.asTool({ toolName, toolDescription })`.
     fn add_script_agent_as_tool<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
-        settings: &Located<'p>,
+        settings: &LocatedExpr<'p>,
         variable: Option<&str>,
         discovery: &mut Discovery,
     ) {
@@ -258,25 +258,25 @@ impl Project {
     /// Returns the name of the function that runs a tool: the default tool name in the OpenAI Agents SDK.
     fn function_of_agents_sdk<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         entries: &Entries<'p>,
     ) -> Option<String> {
         if !self.is_agents_sdk(located, call) {
             return None;
         }
-        let Resolved::Function(module, id) = self.resolve(entries.get("execute")?) else { return None };
+        let ResolvedValue::Function(module, id) = self.resolve(entries.get("execute")?) else { return None };
         let name = &self.module(module).functions[id].name;
         (!name.is_empty()).then(|| sanitise_function_name(name))
     }
 
-    fn is_agents_sdk<'p>(&'p self, located: &Located<'p>, call: &'p Call) -> bool {
+    fn is_agents_sdk<'p>(&'p self, located: &LocatedExpr<'p>, call: &'p Call) -> bool {
         self.foreign_name(&located.with(&call.callee)).is_some_and(|name| name.starts_with("@openai/agents"))
     }
 
     fn add_described_tool<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         name: Result<String, UnknownReason>,
         entries: &Entries<'p>,
         variable: Option<&str>,
@@ -304,7 +304,7 @@ impl Project {
 
     fn visit_script_object<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         is_among_tools: bool,
         variable: Option<&str>,
         discovery: &mut Discovery,
@@ -370,8 +370,8 @@ impl Project {
     /// Adds `{ name: "…", definition: { description: "…", inputSchema }, handler }`.
     fn add_split_tool<'p>(
         &'p self,
-        located: &Located<'p>,
-        name: &Located<'p>,
+        located: &LocatedExpr<'p>,
+        name: &LocatedExpr<'p>,
         entries: &Entries<'p>,
         variable: Option<&str>,
         discovery: &mut Discovery,
@@ -420,7 +420,7 @@ impl Project {
             Some(located.with(object))
         });
         let field = |keys: &[&str]| {
-            let from_super = || self.entries(super_object.as_ref()?)?.any(keys).cloned().map(Resolved::Expr);
+            let from_super = || self.entries(super_object.as_ref()?)?.any(keys).cloned().map(ResolvedValue::Expr);
             self.class_field(module, id, None, keys).or_else(from_super)
         };
         let Some(name) = self.class_name(field(&["name", "toolName"])) else { return };
@@ -432,7 +432,7 @@ impl Project {
         }
         let scope = self.module(module).scopes[class.scope].parent.unwrap_or(0);
         let is_langchain = |base: &Expr| {
-            let name = self.foreign_name(&Located::new(module, scope, base)).unwrap_or_default();
+            let name = self.foreign_name(&LocatedExpr::new(module, scope, base)).unwrap_or_default();
             name.contains("langchain") && name.ends_with(".Tool")
         };
         let schema = match self.class_schema(schema) {
@@ -446,8 +446,8 @@ impl Project {
     /// Records the functions of a tool: those inside its definition and those passed by name.
     pub(super) fn record_handlers<'s>(
         &self,
-        located: &Located<'_>,
-        handlers: impl Iterator<Item = &'s Located<'s>>,
+        located: &LocatedExpr<'_>,
+        handlers: impl Iterator<Item = &'s LocatedExpr<'s>>,
         discovery: &mut Discovery,
     ) {
         let mut add = |module: ModuleId, id: FunctionId| {
@@ -459,14 +459,14 @@ impl Project {
             }
         });
         for value in handlers {
-            if let Resolved::Function(module, id) = self.resolve(value) {
+            if let ResolvedValue::Function(module, id) = self.resolve(value) {
                 add(module, id);
             }
         }
     }
 
-    /// Whether an expression is a text, known or not: a literal, a template or a constant.
-    pub(super) fn is_text(&self, located: &Located<'_>) -> bool {
+    /// Whether an expression is a string, known or not: a literal, a template or a constant.
+    pub(super) fn is_text(&self, located: &LocatedExpr<'_>) -> bool {
         self.text(located).is_ok()
             || matches!(located.expr.kind, Kind::Template(_))
             || self
@@ -474,11 +474,11 @@ impl Project {
                 .is_some_and(|resolved| matches!(resolved.expr.kind, Kind::Template(_) | Kind::Add(..)))
     }
 
-    /// Whether an expression may be a server: it is neither a text nor an object nor a function.
-    fn may_be_server(&self, located: &Located<'_>) -> bool {
+    /// Whether an expression may be a server: it is neither a string nor an object nor a function.
+    fn may_be_server(&self, located: &LocatedExpr<'_>) -> bool {
         !self.is_text(located)
             && self.entries(located).is_none()
-            && !matches!(self.resolve(located), Resolved::Function(..))
+            && !matches!(self.resolve(located), ResolvedValue::Function(..))
     }
 }
 

@@ -9,7 +9,7 @@ use super::discovery::{
     mentions_tools, sanitise_function_name, single_string_schema, words,
 };
 use super::docstring::Docstring;
-use super::evaluate::{Located, Resolved, UnknownReason};
+use super::evaluate::{LocatedExpr, ResolvedValue, UnknownReason};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, Definition, Expr, FunctionId, Kind, Owner, ScopeId, Statement};
@@ -39,7 +39,7 @@ impl Project {
                     Statement::SetMember { value, name, .. } => {
                         self.visit_expressions(module, scope, value, None, discovery);
                         if is_list_name(name) {
-                            self.add_listed_tools(&Located::new(module, scope, value), Library::Other, discovery);
+                            self.add_listed_tools(&LocatedExpr::new(module, scope, value), Library::Other, discovery);
                         }
                     }
                     Statement::Return(value) | Statement::Expression(value) => {
@@ -54,7 +54,7 @@ impl Project {
     fn add_decorated_function(&self, module: ModuleId, scope: ScopeId, id: FunctionId, discovery: &mut Discovery) {
         let function = &self.module(module).functions[id];
         let Some(decorator) = function.decorators.iter().find(|decorator| is_decorator(decorator)) else { return };
-        let decorator = Located::new(module, scope, decorator);
+        let decorator = LocatedExpr::new(module, scope, decorator);
         let library = self.library(&decorator);
         self.record_server((module, function.at), &decorator, discovery);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
@@ -187,13 +187,13 @@ impl Project {
     }
 
     /// Returns where a decorator of the project changes the function's signature.
-    fn changed_signature(&self, module: ModuleId, id: FunctionId) -> Option<Located<'_>> {
+    fn changed_signature(&self, module: ModuleId, id: FunctionId) -> Option<LocatedExpr<'_>> {
         let function = &self.module(module).functions[id];
         let outside = self.module(module).scopes[function.scope].parent.unwrap_or(0);
         function.decorators.iter().filter(|decorator| !is_decorator(decorator)).find_map(|decorator| {
-            let decorator = Located::new(module, outside, decorator);
+            let decorator = LocatedExpr::new(module, outside, decorator);
             let callee = decorator.call().map_or_else(|| decorator.clone(), |call| decorator.with(&call.callee));
-            let Resolved::Function(home, decorator) = self.resolve(&callee) else { return None };
+            let ResolvedValue::Function(home, decorator) = self.resolve(&callee) else { return None };
             let source = self.module(home);
             let mut scopes = vec![source.functions[decorator].scope];
             while let Some(scope) = scopes.pop() {
@@ -204,7 +204,7 @@ impl Project {
                     _ => None,
                 });
                 if let Some(set) = set {
-                    return Some(Located::new(home, scope, set));
+                    return Some(LocatedExpr::new(home, scope, set));
                 }
             }
             None
@@ -212,21 +212,21 @@ impl Project {
     }
 
     /// Returns the values assigned to an attribute of a function before it becomes a tool: `f.__name__ = …`.
-    fn assigned_attributes(&self, module: ModuleId, id: FunctionId, name: &str) -> Vec<Located<'_>> {
+    fn assigned_attributes(&self, module: ModuleId, id: FunctionId, name: &str) -> Vec<LocatedExpr<'_>> {
         let source = self.module(module);
         // A decorator has already read the attributes.
         if source.functions[id].decorators.iter().any(is_decorator) {
             return Vec::new();
         }
-        let is_same_function = |object: &Located<'_>| matches!(self.resolve(object), Resolved::Function(home, function) if (home, function) == (module, id));
+        let is_same_function = |object: &LocatedExpr<'_>| matches!(self.resolve(object), ResolvedValue::Function(home, function) if (home, function) == (module, id));
         let mut values = Vec::new();
         for (scope, statements) in source.scopes.iter().map(|scope| &scope.statements).enumerate() {
             for statement in statements {
                 if let Statement::SetMember { object, name: set, value } = statement
                     && set == name
-                    && is_same_function(&Located::new(module, scope, object))
+                    && is_same_function(&LocatedExpr::new(module, scope, object))
                 {
-                    values.push(Located::new(module, scope, value));
+                    values.push(LocatedExpr::new(module, scope, value));
                 }
             }
         }
@@ -259,18 +259,18 @@ impl Project {
         discovery: &mut Discovery,
     ) {
         expr.walk(&mut |inner| {
-            let located = Located::new(module, scope, inner);
+            let located = LocatedExpr::new(module, scope, inner);
             self.visit_expression(&located, variable, discovery);
             // A function or method of the project may create the tool.
-            if let Some(found) = self.resolve_call_result(&located) {
+            if let Some(result) = self.resolve_call_result(&located) {
                 discovery.call_site = Some(((module, inner.at), self.location(&located)));
-                self.visit_expression(&found, variable, discovery);
+                self.visit_expression(&result, variable, discovery);
                 discovery.call_site = None;
             }
         });
     }
 
-    fn visit_expression<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, discovery: &mut Discovery) {
+    fn visit_expression<'p>(&'p self, located: &LocatedExpr<'p>, variable: Option<&str>, discovery: &mut Discovery) {
         match &located.expr.kind {
             Kind::Call(call) => self.visit_call(located, call, variable, discovery),
             Kind::Object(_) => self.visit_dictionary(located, variable, discovery),
@@ -280,7 +280,7 @@ impl Project {
 
     fn visit_call<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         variable: Option<&str>,
         discovery: &mut Discovery,
@@ -342,7 +342,7 @@ impl Project {
     }
 
     /// Adds the functions and models in a list of tools.
-    fn add_listed_tools<'p>(&'p self, list: &Located<'p>, library: Library, discovery: &mut Discovery) {
+    fn add_listed_tools<'p>(&'p self, list: &LocatedExpr<'p>, library: Library, discovery: &mut Discovery) {
         for item in self.known_items(list) {
             if let Some((home, id)) = self.function(&item) {
                 if !self.module(home).functions[id].decorators.iter().any(is_decorator) {
@@ -354,9 +354,9 @@ impl Project {
         }
     }
 
-    fn function<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, FunctionId)> {
+    fn function<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<(ModuleId, FunctionId)> {
         match self.resolve(located) {
-            Resolved::Function(module, id) => {
+            ResolvedValue::Function(module, id) => {
                 // A decorator's wrapper has the name of the wrapped function.
                 let is_wrapper = self.module(module).functions[id].is_decorated_with("wraps");
                 (!is_wrapper).then_some((module, id))
@@ -392,7 +392,7 @@ impl Project {
     }
 
     /// Adds `AgentTool(agent=researcher)`, which takes the name and description of the agent.
-    fn add_agent_tool<'p>(&'p self, located: &Located<'p>, agent: &Located<'p>, discovery: &mut Discovery) {
+    fn add_agent_tool<'p>(&'p self, located: &LocatedExpr<'p>, agent: &LocatedExpr<'p>, discovery: &mut Discovery) {
         let Some(agent) = self.resolve_expr(agent) else { return };
         let Some(call) = agent.call() else { return };
         let settings = Settings { call, located: &agent, is_decorator: false };
@@ -428,7 +428,7 @@ impl Project {
     }
 
     /// Adds a dictionary in the format of OpenAI, Anthropic, MCP, Bedrock or karat.
-    fn visit_dictionary<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, discovery: &mut Discovery) {
+    fn visit_dictionary<'p>(&'p self, located: &LocatedExpr<'p>, variable: Option<&str>, discovery: &mut Discovery) {
         let Some(entries) = self.entries(located) else { return };
         self.ignore_parameters(&entries, discovery);
         if discovery.ignored.contains(&(located.module, located.expr.at)) {
@@ -455,7 +455,7 @@ impl Project {
     /// Adds an object as a tool if it has a name, a description and a schema, or less where tools are expected.
     pub(crate) fn add_object_tool<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         is_among_tools: bool,
         variable: Option<&str>,
         discovery: &mut Discovery,
@@ -497,21 +497,21 @@ impl Project {
 /// The arguments of a call or decorator.
 pub(super) struct Settings<'s, 'p> {
     pub(super) call: &'p Call,
-    pub(super) located: &'s Located<'p>,
+    pub(super) located: &'s LocatedExpr<'p>,
     pub(super) is_decorator: bool,
 }
 
 impl<'p> Settings<'_, 'p> {
-    pub(super) fn named(&self, keys: &[&str]) -> Option<Located<'p>> {
+    pub(super) fn named(&self, keys: &[&str]) -> Option<LocatedExpr<'p>> {
         keys.iter().find_map(|key| self.call.named(key)).map(|value| self.located.with(value))
     }
 
-    fn positional(&self, number: usize) -> Option<Located<'p>> {
+    fn positional(&self, number: usize) -> Option<LocatedExpr<'p>> {
         self.call.arguments.get(number).map(|value| self.located.with(value))
     }
 
-    /// Returns the leading texts among the positional arguments, skipping functions.
-    pub(super) fn texts(&self, project: &'p Project) -> Vec<(Located<'p>, String)> {
+    /// Returns the leading strings among the positional arguments, skipping functions.
+    pub(super) fn texts(&self, project: &'p Project) -> Vec<(LocatedExpr<'p>, String)> {
         let mut texts = Vec::new();
         for argument in &self.call.arguments {
             let argument = self.located.with(argument);
@@ -536,7 +536,7 @@ impl<'p> Settings<'_, 'p> {
 }
 
 /// Returns the schema of an object, unless it is a list, which is not a schema of arguments.
-fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<Located<'p>> {
+fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<LocatedExpr<'p>> {
     let value = entries.any(PLAIN_SCHEMA_KEYS)?;
     let is_list = project.items(value).is_some();
     (!is_list).then(|| value.clone())

@@ -66,11 +66,11 @@ impl ScriptResolver {
             (pattern.contains('*') || middle.is_empty()).then_some((middle, targets))
         });
         let renamed = targets.flat_map(|(middle, targets)| targets.iter().map(|target| target.replace('*', middle)));
-        let found = renamed.map(|target| aliases.base.join(target));
+        let path = renamed.map(|target| aliases.base.join(target));
         // `baseUrl` makes every path below it importable.
-        let mut candidates = found.chain([aliases.base.join(specifier)]);
-        let found = candidates.find_map(|target| find_script(&normalise(&target), is_typescript));
-        found.or_else(|| conventional_alias(folder, specifier, is_typescript))
+        let mut candidates = path.chain([aliases.base.join(specifier)]);
+        let path = candidates.find_map(|target| find_script(&normalise(&target), is_typescript));
+        path.or_else(|| conventional_alias(folder, specifier, is_typescript))
     }
 
     fn aliases(&mut self, folder: &Path) -> Option<Aliases> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::annotation::ObjectSchema;
-use super::evaluate::{Located, Resolved, UnknownReason};
+use super::evaluate::{LocatedExpr, ResolvedValue, UnknownReason};
 use super::project::Project;
 use super::syntax::Kind;
 use super::text::is_listed;
@@ -17,11 +17,11 @@ const CONVERTERS: &str = "zodToJsonSchema toJSONSchema toJsonSchema jsonSchema z
 
 impl Project {
     /// Returns the schema of a tool's arguments.
-    pub(crate) fn parameters<'p>(&'p self, located: &Located<'p>) -> Result<Value, UnknownReason> {
+    pub(crate) fn parameters<'p>(&'p self, located: &LocatedExpr<'p>) -> Result<Value, UnknownReason> {
         self.parameters_at(located, 0)
     }
 
-    fn parameters_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Result<Value, UnknownReason> {
+    fn parameters_at<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Result<Value, UnknownReason> {
         let unknown = || self.unknown_reason(located, "the schema is computed at run time");
         if depth > 8 {
             return Err(unknown());
@@ -33,12 +33,12 @@ impl Project {
             return if shape.is_open { Err(unknown()) } else { Ok(shape.into_schema()) };
         }
         let resolved = match self.resolve(located) {
-            Resolved::Expr(resolved) => resolved,
-            Resolved::Class(module, class) => {
+            ResolvedValue::Expr(resolved) => resolved,
+            ResolvedValue::Class(module, class) => {
                 let schema = self.model_schema(module, class);
                 return if schema == json!({}) { Err(unknown()) } else { Ok(schema) };
             }
-            Resolved::Unknown(reason) => return Err(reason),
+            ResolvedValue::Unknown(reason) => return Err(reason),
             _ => return Err(unknown()),
         };
         // `const { $schema, ...rest } = z.toJSONSchema(Type)`
@@ -92,9 +92,9 @@ impl Project {
     }
 
     /// Whether a value is not a schema of arguments but the type of a single value, or other data.
-    pub(crate) fn is_not_a_schema(&self, located: &Located<'_>) -> bool {
-        if let Some(found) = self.zod(located) {
-            return !found.is_object();
+    pub(crate) fn is_not_a_schema(&self, located: &LocatedExpr<'_>) -> bool {
+        if let Some(schema) = self.zod(located) {
+            return !schema.is_object();
         }
         let Some(entries) = self.entries(located) else { return false };
         let kind = entries.get("type").and_then(|kind| self.text(kind).ok());
@@ -106,16 +106,16 @@ impl Project {
 
     /// Reads smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of
     /// named parameters.
-    pub(crate) fn inputs(&self, inputs: &Located<'_>) -> Option<Value> {
+    pub(crate) fn inputs(&self, inputs: &LocatedExpr<'_>) -> Option<Value> {
         let mut schema = ObjectSchema::default();
         if let Some(items) = self.items(inputs) {
             for item in items {
                 // `{"name": …, "type": …}`, or a call with the same names.
-                let fields: Vec<(String, Located<'_>)> = match item.call() {
+                let fields: Vec<(String, LocatedExpr<'_>)> = match item.call() {
                     Some(call) => call.named.iter().map(|(name, value)| (name.clone(), item.with(value))).collect(),
                     None => self.entries(&item)?.list.into_iter().map(|(name, _, value)| (name, value)).collect(),
                 };
-                let known = |value: &Located<'_>| self.json(value);
+                let known = |value: &LocatedExpr<'_>| self.json(value);
                 let mut members: Map<String, Value> =
                     fields.iter().filter_map(|(name, value)| Some((name.clone(), known(value)?))).collect();
                 let name = members.shift_remove("name")?.as_str()?.to_owned();
@@ -144,7 +144,7 @@ impl Project {
 
     /// Reads a JSON Schema. Unknown parts are omitted, which allows more values. Returns `None` if the names of
     /// properties are unknown.
-    fn schema_literal<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Value> {
+    fn schema_literal<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Option<Value> {
         if depth > MAX_DEPTH {
             return Some(json!({}));
         }
@@ -203,9 +203,9 @@ impl Project {
         (!is_open_object).then_some(Value::Object(schema))
     }
 
-    fn subschema<'p>(&'p self, located: &Located<'p>, depth: usize) -> Value {
-        if let Some(found) = self.zod(located) {
-            return found.into_schema();
+    fn subschema<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Value {
+        if let Some(schema) = self.zod(located) {
+            return schema.into_schema();
         }
         self.schema_literal(located, depth + 1).unwrap_or_else(|| json!({}))
     }

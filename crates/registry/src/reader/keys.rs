@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::discovery::{Origin, may_create_tool};
-use super::evaluate::Located;
+use super::evaluate::LocatedExpr;
 use super::imports::MAX_ANCESTORS;
 use super::project::{MAX_FILE_BYTES, MAX_MODULES, ModuleId, Project};
 use super::syntax::{Entry, Export, Expr, Kind, Language, ScopeId, Statement};
@@ -67,21 +67,21 @@ impl Project {
                     if let Statement::Assign { name, value: Some(value), .. }
                     | Statement::SetMember { name, value, .. } = statement
                     {
-                        self.variable_key(&Located::new(module, scope, value), name, &mut keys);
+                        self.variable_key(&LocatedExpr::new(module, scope, value), name, &mut keys);
                     }
                 }
             }
             for export in &source.exports {
                 if let Export::Local { name, value } = export {
                     self.keys_in(module, 0, value, &mut keys);
-                    self.variable_key(&Located::new(module, 0, value), name, &mut keys);
+                    self.variable_key(&LocatedExpr::new(module, 0, value), name, &mut keys);
                 }
             }
         }
         keys
     }
 
-    fn variable_key(&self, value: &Located<'_>, name: &str, keys: &mut Keys) {
+    fn variable_key(&self, value: &LocatedExpr<'_>, name: &str, keys: &mut Keys) {
         if let Some(origin) =
             self.call_origin(value).filter(|_| name != "default" && value.module < self.first_importer)
         {
@@ -91,7 +91,7 @@ impl Project {
 
     fn keys_in(&self, module: ModuleId, scope: ScopeId, value: &Expr, keys: &mut Keys) {
         value.walk(&mut |inner| {
-            let located = Located::new(module, scope, inner);
+            let located = LocatedExpr::new(module, scope, inner);
             let entries = match &inner.kind {
                 Kind::Object(entries) => entries,
                 Kind::Call(_) => return self.agent_keys(&located, keys),
@@ -117,7 +117,7 @@ impl Project {
     }
 
     /// Collects the keys in `new Agent({ tools: { weather: weatherTool } })`.
-    fn agent_keys(&self, located: &Located<'_>, keys: &mut Keys) {
+    fn agent_keys(&self, located: &LocatedExpr<'_>, keys: &mut Keys) {
         let Some(call) = located.call().filter(|call| self.is_mastra(&located.with(&call.callee))) else { return };
         let tools = call.arguments.first().and_then(|argument| self.entry(&located.with(argument), "tools"));
         for (key, _, value) in tools.and_then(|tools| self.entries(&tools)).into_iter().flat_map(|tools| tools.list) {
@@ -130,11 +130,11 @@ impl Project {
         }
     }
 
-    pub(crate) fn is_mastra(&self, callee: &Located<'_>) -> bool {
+    pub(crate) fn is_mastra(&self, callee: &LocatedExpr<'_>) -> bool {
         self.foreign_name(callee).is_some_and(|name| name.starts_with("@mastra/"))
     }
 
-    pub(crate) fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
+    pub(crate) fn call_origin(&self, located: &LocatedExpr<'_>) -> Option<Origin> {
         let resolved = self.resolve_expr(located)?;
         let call = resolved.call()?;
         may_create_tool(call.callee.last_name()?).then_some((resolved.module, resolved.expr.at))

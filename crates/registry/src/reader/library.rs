@@ -1,7 +1,7 @@
 //! Detects the library of a tool from imports: libraries derive descriptions from docstrings differently.
 
 use super::docstring::{Docstring, before_arguments, without_arguments};
-use super::evaluate::{Located, Resolved};
+use super::evaluate::{LocatedExpr, ResolvedValue};
 use super::griffe::{description_with_returns, has_section, summary};
 use super::project::{ModuleId, Project};
 use super::requirements::max_major_version;
@@ -87,7 +87,7 @@ impl Project {
     }
 
     /// Returns the library of a decorator or call.
-    pub(crate) fn library<'p>(&'p self, located: &Located<'p>) -> Library {
+    pub(crate) fn library<'p>(&'p self, located: &LocatedExpr<'p>) -> Library {
         let callee = match &located.expr.kind {
             Kind::Call(call) => located.with(&call.callee),
             _ => located.clone(),
@@ -113,7 +113,7 @@ impl Project {
     }
 
     /// Returns the qualified name of a callee, through instances: `agents.function_tool`, `fastmcp.FastMCP.tool`.
-    fn qualified_name<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<String> {
+    fn qualified_name<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Option<String> {
         if depth > 8 {
             return None;
         }
@@ -122,28 +122,28 @@ impl Project {
             return Some(format!("{object}.{name}"));
         }
         match self.resolve(located) {
-            Resolved::Foreign(dotted) => dotted.contains('.').then_some(dotted),
-            Resolved::Expr(resolved) => match &resolved.expr.kind {
+            ResolvedValue::Foreign(dotted) => dotted.contains('.').then_some(dotted),
+            ResolvedValue::Expr(resolved) => match &resolved.expr.kind {
                 Kind::Call(call) => self.qualified_name(&resolved.with(&call.callee), depth + 1),
                 _ => None,
             },
-            Resolved::Class(module, class) => {
+            ResolvedValue::Class(module, class) => {
                 let definition = &self.module(module).classes[class];
                 let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
                 definition
                     .bases
                     .iter()
-                    .find_map(|base| self.qualified_name(&Located::new(module, scope, base), depth + 1))
+                    .find_map(|base| self.qualified_name(&LocatedExpr::new(module, scope, base), depth + 1))
             }
             // A parameter may be annotated: `def register(mcp: FastMCP)`.
-            Resolved::Unknown(_) => {
+            ResolvedValue::Unknown(_) => {
                 self.parameter_annotation(located).and_then(|annotation| self.qualified_name(&annotation, depth + 1))
             }
             _ => None,
         }
     }
 
-    pub(super) fn parameter_annotation<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+    pub(super) fn parameter_annotation<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<LocatedExpr<'p>> {
         let Kind::Name(name) = &located.expr.kind else { return None };
         let module = self.module(located.module);
         let mut scope = Some(located.scope);
@@ -153,7 +153,7 @@ impl Project {
                 if let Some(parameter) = parameter {
                     let outside = module.scopes[id].parent.unwrap_or(0);
                     let annotation: Option<&Expr> = parameter.annotation.as_ref();
-                    return annotation.map(|annotation| Located::new(located.module, outside, annotation));
+                    return annotation.map(|annotation| LocatedExpr::new(located.module, outside, annotation));
                 }
             }
             scope = module.scopes[id].parent;

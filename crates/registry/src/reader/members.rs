@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::evaluate::{Frame, Located, MAX_STEPS, PLACEHOLDER, Resolved};
+use super::evaluate::{Frame, LocatedExpr, MAX_STEPS, PLACEHOLDER, ResolvedValue};
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Language, Owner, ParameterKind, Statement};
 
@@ -12,7 +12,7 @@ use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Language,
 pub(super) struct Receiver<'p> {
     pub(super) module: ModuleId,
     pub(super) class: ClassId,
-    call: Option<Located<'p>>,
+    call: Option<LocatedExpr<'p>>,
 }
 
 /// Decorators that do not change what a function returns.
@@ -21,15 +21,15 @@ const PLAIN_DECORATORS: [&str; 6] = ["classmethod", "staticmethod", "property", 
 impl Project {
     pub(super) fn resolve_member<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         object: &'p Expr,
         name: &str,
         steps: usize,
-    ) -> Resolved<'p> {
+    ) -> ResolvedValue<'p> {
         let unknown = || {
             let dotted = located.expr.dotted().filter(|dotted| !dotted.starts_with('{'));
             let dotted = dotted.unwrap_or_else(|| format!("….{name}"));
-            Resolved::Unknown(self.unknown_reason(located, format!("'{dotted}' is known only at run time")))
+            ResolvedValue::Unknown(self.unknown_reason(located, format!("'{dotted}' is known only at run time")))
         };
         let object = located.with(object);
         let resolved = self.resolve_at(&object, steps + 1);
@@ -37,28 +37,28 @@ impl Project {
             return self.attribute_of(&receiver, name, steps).unwrap_or_else(unknown);
         }
         match resolved {
-            Resolved::Module(module) => self.resolve_export(module, name, steps + 1).unwrap_or_else(unknown),
-            Resolved::Foreign(dotted) => Resolved::Foreign(format!("{dotted}.{name}")),
-            Resolved::Expr(found) => match (&found.expr.kind, name) {
-                (Kind::Object(_) | Kind::ObjectRest(..), _) => match self.entry(&found, name) {
+            ResolvedValue::Module(module) => self.resolve_export(module, name, steps + 1).unwrap_or_else(unknown),
+            ResolvedValue::Foreign(dotted) => ResolvedValue::Foreign(format!("{dotted}.{name}")),
+            ResolvedValue::Expr(located) => match (&located.expr.kind, name) {
+                (Kind::Object(_) | Kind::ObjectRest(..), _) => match self.entry(&located, name) {
                     Some(value) => self.resolve_at(&value, steps + 1),
                     None => unknown(),
                 },
                 (Kind::Call(_), "shape") => {
-                    self.zod_shape(&found).map_or_else(unknown, |shape| self.resolve_at(&shape, steps + 1))
+                    self.zod_shape(&located).map_or_else(unknown, |shape| self.resolve_at(&shape, steps + 1))
                 }
                 // `Enum.MEMBER.value`
-                (Kind::Text(_) | Kind::Number(_), "value") => Resolved::Expr(found),
+                (Kind::Text(_) | Kind::Number(_), "value") => ResolvedValue::Expr(located),
                 _ => unknown(),
             },
-            Resolved::Unknown(reason) => Resolved::Unknown(reason),
-            Resolved::Function(module, function) => {
+            ResolvedValue::Unknown(reason) => ResolvedValue::Unknown(reason),
+            ResolvedValue::Function(module, function) => {
                 match self.function_member_values(module, function, &object, name).as_slice() {
                     [only] => self.resolve_at(only, steps + 1),
                     _ => unknown(),
                 }
             }
-            Resolved::Class(..) => unknown(),
+            ResolvedValue::Class(..) => unknown(),
         }
     }
 
@@ -67,9 +67,9 @@ impl Project {
         &'p self,
         module: ModuleId,
         function: FunctionId,
-        object: &Located<'p>,
+        object: &LocatedExpr<'p>,
         name: &str,
-    ) -> Vec<Located<'p>> {
+    ) -> Vec<LocatedExpr<'p>> {
         let source = self.module(module);
         let names = [Some(source.functions[function].name.as_str()), object.expr.last_name()];
         let is_own_object =
@@ -77,7 +77,7 @@ impl Project {
         let statements = source.scopes[0].statements.iter();
         let set = statements.filter_map(|statement| match statement {
             Statement::SetMember { object, name: set, value } if set == name && is_own_object(object) => {
-                Some(Located::new(module, 0, value))
+                Some(LocatedExpr::new(module, 0, value))
             }
             _ => None,
         });
@@ -86,32 +86,32 @@ impl Project {
 
     pub(super) fn resolve_index<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         object: &'p Expr,
         key: &'p Expr,
         steps: usize,
-    ) -> Resolved<'p> {
+    ) -> ResolvedValue<'p> {
         let resolved = self.resolve_at(&located.with(object), steps + 1);
         let value = match (&resolved, &key.kind) {
-            (Resolved::Expr(resolved), Kind::Number(number)) => {
+            (ResolvedValue::Expr(resolved), Kind::Number(number)) => {
                 let at = number.as_u64().and_then(|at| usize::try_from(at).ok());
                 at.and_then(|at| self.items(resolved)?.get(at).cloned())
             }
-            (Resolved::Expr(resolved), _) => {
+            (ResolvedValue::Expr(resolved), _) => {
                 self.text(&located.with(key)).ok().and_then(|key| self.entry(resolved, &key))
             }
             // A type such as `List[str]`.
-            (Resolved::Foreign(_), _) => return Resolved::Expr(located.clone()),
+            (ResolvedValue::Foreign(_), _) => return ResolvedValue::Expr(located.clone()),
             _ => None,
         };
         match value {
             Some(value) => self.resolve_at(&value, steps + 1),
-            None => Resolved::Unknown(self.unknown_reason(located, "it is looked up at run time")),
+            None => ResolvedValue::Unknown(self.unknown_reason(located, "it is looked up at run time")),
         }
     }
 
     /// Returns the value of `self`, `cls` or `this`: the object that the method is called on, or the enclosing class.
-    pub(super) fn receiver<'p>(&'p self, located: &Located<'p>) -> Option<Receiver<'p>> {
+    pub(super) fn receiver<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Receiver<'p>> {
         let mut frame = located.frame.as_ref();
         while let Some(current) = frame {
             if let Some(receiver) = &current.receiver {
@@ -131,23 +131,30 @@ impl Project {
     }
 
     /// Returns the class or instance that an expression resolves to.
-    fn receiver_of<'p>(&'p self, object: &Located<'p>, resolved: &Resolved<'p>, steps: usize) -> Option<Receiver<'p>> {
+    fn receiver_of<'p>(
+        &'p self,
+        object: &LocatedExpr<'p>,
+        resolved: &ResolvedValue<'p>,
+        steps: usize,
+    ) -> Option<Receiver<'p>> {
         if matches!(&object.expr.kind, Kind::Name(name) if is_receiver(name)) {
             return self.receiver(object);
         }
         match resolved {
-            Resolved::Class(module, class) => Some(Receiver { module: *module, class: *class, call: None }),
-            Resolved::Expr(found) => {
+            ResolvedValue::Class(module, class) => Some(Receiver { module: *module, class: *class, call: None }),
+            ResolvedValue::Expr(located) => {
                 // Only one call of a chain is followed.
-                let callee = &found.call().filter(|call| call.callee.dotted().is_some())?.callee;
-                match self.resolve_at(&found.with(callee), steps + 1) {
-                    Resolved::Class(module, class) => Some(Receiver { module, class, call: Some(found.clone()) }),
+                let callee = &located.call().filter(|call| call.callee.dotted().is_some())?.callee;
+                match self.resolve_at(&located.with(callee), steps + 1) {
+                    ResolvedValue::Class(module, class) => {
+                        Some(Receiver { module, class, call: Some(located.clone()) })
+                    }
                     _ => None,
                 }
             }
             // A parameter has the class of its annotation, unless a derived class may be passed.
-            Resolved::Unknown(_) => match self.resolve_at(&self.parameter_annotation(object)?, steps + 1) {
-                Resolved::Class(module, class) if !self.is_derived_from(module, class) => {
+            ResolvedValue::Unknown(_) => match self.resolve_at(&self.parameter_annotation(object)?, steps + 1) {
+                ResolvedValue::Class(module, class) if !self.is_derived_from(module, class) => {
                     Some(Receiver { module, class, call: None })
                 }
                 _ => None,
@@ -161,8 +168,8 @@ impl Project {
         let is_base = |home: ModuleId, scope: usize, base: &Expr| {
             base.last_name() == Some(self.module(module).classes[class].name.as_str())
                 && !matches!(
-                    self.resolve(&Located::new(home, scope, base)),
-                    Resolved::Class(other, id) if (other, id) != (module, class)
+                    self.resolve(&LocatedExpr::new(home, scope, base)),
+                    ResolvedValue::Class(other, id) if (other, id) != (module, class)
                 )
         };
         self.modules.iter().enumerate().any(|(home, source)| {
@@ -174,11 +181,11 @@ impl Project {
     }
 
     /// Resolves an attribute of a class: set by its constructor, defined in its body, or inherited.
-    pub(crate) fn attribute<'p>(&'p self, module: ModuleId, class: ClassId, name: &str) -> Option<Resolved<'p>> {
+    pub(crate) fn attribute<'p>(&'p self, module: ModuleId, class: ClassId, name: &str) -> Option<ResolvedValue<'p>> {
         self.attribute_of(&Receiver { module, class, call: None }, name, 0)
     }
 
-    fn attribute_of<'p>(&'p self, receiver: &Receiver<'p>, name: &str, steps: usize) -> Option<Resolved<'p>> {
+    fn attribute_of<'p>(&'p self, receiver: &Receiver<'p>, name: &str, steps: usize) -> Option<ResolvedValue<'p>> {
         let class = (receiver.module, receiver.class);
         self.attribute_at(receiver, class, receiver.call.as_ref(), name, steps, &mut HashSet::new())
     }
@@ -188,11 +195,11 @@ impl Project {
         &'p self,
         receiver: &Receiver<'p>,
         (module, class): (ModuleId, ClassId),
-        call: Option<&Located<'p>>,
+        call: Option<&LocatedExpr<'p>>,
         name: &str,
         steps: usize,
         visited: &mut HashSet<(ModuleId, ClassId)>,
-    ) -> Option<Resolved<'p>> {
+    ) -> Option<ResolvedValue<'p>> {
         if steps > MAX_STEPS || !visited.insert((module, class)) || !self.take_step() {
             return None;
         }
@@ -209,19 +216,23 @@ impl Project {
             let scope = self.module(module).functions[constructor].scope;
             let set = self.constructor_assignments(module, scope, name);
             if let [value] = set.as_slice() {
-                return Some(self.resolve_at(&Located { frame, ..Located::new(module, scope, value) }, steps + 1));
+                return Some(
+                    self.resolve_at(&LocatedExpr { frame, ..LocatedExpr::new(module, scope, value) }, steps + 1),
+                );
             }
             if !set.is_empty() {
                 let reason = format!("'{name}' is assigned more than once");
-                return Some(Resolved::Unknown(self.unknown_reason(&Located::new(module, scope, set[0]), reason)));
+                return Some(ResolvedValue::Unknown(
+                    self.unknown_reason(&LocatedExpr::new(module, scope, set[0]), reason),
+                ));
             }
         } else if let Some((call, argument)) = call.and_then(|call| Some((call, call.call()?.named(name)?))) {
             // A data class or a model takes its fields from the call.
             return Some(self.resolve_at(&call.with(argument), steps + 1));
         }
-        let inside = Located { frame: frame.clone(), ..Located::new(module, definition.scope, PLACEHOLDER) };
+        let inside = LocatedExpr { frame: frame.clone(), ..LocatedExpr::new(module, definition.scope, PLACEHOLDER) };
         match self.resolve_in_scope(&inside, definition.scope, name, steps + 1) {
-            Some(Resolved::Function(home, function))
+            Some(ResolvedValue::Function(home, function))
                 if self.module(home).functions[function].is_decorated_with("property") =>
             {
                 return self.resolve_return(home, function, None, Some(receiver), steps + 1);
@@ -230,9 +241,10 @@ impl Project {
             None => {}
         }
         let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
-        let super_call = self.super_call(module, class).map(|call| Located { frame, ..call });
+        let super_call = self.super_call(module, class).map(|call| LocatedExpr { frame, ..call });
         definition.bases.iter().find_map(|base| {
-            let Resolved::Class(home, base) = self.resolve_at(&Located::new(module, outside, base), steps + 1) else {
+            let ResolvedValue::Class(home, base) = self.resolve_at(&LocatedExpr::new(module, outside, base), steps + 1)
+            else {
                 return None;
             };
             let call = if constructor.is_some() { super_call.as_ref() } else { call };
@@ -246,19 +258,19 @@ impl Project {
         &'p self,
         module: ModuleId,
         class: ClassId,
-        call: Option<&Located<'p>>,
+        call: Option<&LocatedExpr<'p>>,
         keys: &[&str],
-    ) -> Option<Resolved<'p>> {
+    ) -> Option<ResolvedValue<'p>> {
         let receiver = Receiver { module, class, call: call.cloned() };
         let value = |name: &str| match self.attribute_of(&receiver, name, 0)? {
-            Resolved::Function(home, function) => {
+            ResolvedValue::Function(home, function) => {
                 let is_plain = self.module(home).functions[function]
                     .parameters
                     .iter()
                     .all(|parameter| is_receiver(&parameter.name));
                 is_plain.then(|| self.resolve_return(home, function, None, Some(&receiver), 0))?
             }
-            Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
+            ResolvedValue::Expr(LocatedExpr { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
             resolved => Some(resolved),
         };
         keys.iter().find_map(|key| {
@@ -273,11 +285,11 @@ impl Project {
         &'p self,
         module: ModuleId,
         class: ClassId,
-        call: Option<&Located<'p>>,
-    ) -> Option<Located<'p>> {
+        call: Option<&LocatedExpr<'p>>,
+    ) -> Option<LocatedExpr<'p>> {
         let receiver = Receiver { module, class, call: call.cloned() };
         let frame = self.frame(module, self.constructor(module, class)?, call, Some(&receiver), true);
-        Some(Located { frame: Some(Rc::new(frame)), ..self.super_call(module, class)? })
+        Some(LocatedExpr { frame: Some(Rc::new(frame)), ..self.super_call(module, class)? })
     }
 
     fn constructor(&self, module: ModuleId, class: ClassId) -> Option<FunctionId> {
@@ -297,7 +309,7 @@ impl Project {
     }
 
     /// Returns the call of the base class's constructor: `super().__init__(…)`, `super(…)`.
-    pub(crate) fn super_call(&self, module: ModuleId, class: ClassId) -> Option<Located<'_>> {
+    pub(crate) fn super_call(&self, module: ModuleId, class: ClassId) -> Option<LocatedExpr<'_>> {
         let scope = self.module(module).functions[self.constructor(module, class)?].scope;
         self.module(module).scopes[scope].statements.iter().find_map(|statement| {
             let Statement::Expression(expr) = statement else { return None };
@@ -307,7 +319,7 @@ impl Project {
                 Kind::Member(_, name) => name == "__init__",
                 _ => false,
             };
-            is_super.then(|| Located::new(module, scope, expr))
+            is_super.then(|| LocatedExpr::new(module, scope, expr))
         })
     }
 
@@ -324,10 +336,15 @@ impl Project {
     }
 
     /// Resolves a call of a function of the project with one `return`, or of a function that returns its argument.
-    pub(super) fn resolve_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, steps: usize) -> Resolved<'p> {
-        let itself = || Resolved::Expr(located.clone());
+    pub(super) fn resolve_call<'p>(
+        &'p self,
+        located: &LocatedExpr<'p>,
+        call: &'p Call,
+        steps: usize,
+    ) -> ResolvedValue<'p> {
+        let itself = || ResolvedValue::Expr(located.clone());
         match self.resolve_at(&located.with(&call.callee), steps + 1) {
-            Resolved::Function(module, function) => {
+            ResolvedValue::Function(module, function) => {
                 let is_method = self.module(module).functions[function].class.is_some();
                 let receiver = match &call.callee.kind {
                     Kind::Member(object, _) if is_method => {
@@ -341,7 +358,7 @@ impl Project {
                 }
                 self.resolve_return(module, function, Some(located), receiver.as_ref(), steps).unwrap_or_else(itself)
             }
-            Resolved::Foreign(name) => match (name.as_str(), call.arguments.as_slice()) {
+            ResolvedValue::Foreign(name) => match (name.as_str(), call.arguments.as_slice()) {
                 ("Object.freeze" | "Object.seal" | "typing.cast" | "structuredClone" | "copy.deepcopy", arguments) => {
                     match arguments.last() {
                         Some(last) => self.resolve_at(&located.with(last), steps + 1),
@@ -355,7 +372,7 @@ impl Project {
     }
 
     /// Returns the result of a call of the project's functions and methods, if it can be resolved.
-    pub(crate) fn resolve_call_result<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+    pub(crate) fn resolve_call_result<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<LocatedExpr<'p>> {
         // `make()`, `module.make()` and `Maker().make()`; longer chains are library calls.
         let callee = &located.call()?.callee;
         let is_short = callee.dotted().is_some()
@@ -372,10 +389,10 @@ impl Project {
         &'p self,
         module: ModuleId,
         function: FunctionId,
-        call: Option<&Located<'p>>,
+        call: Option<&LocatedExpr<'p>>,
         receiver: Option<&Receiver<'p>>,
         steps: usize,
-    ) -> Option<Resolved<'p>> {
+    ) -> Option<ResolvedValue<'p>> {
         let definition = &self.module(module).functions[function];
         let is_plain = |decorator: &Expr| decorator.last_name().is_some_and(|name| PLAIN_DECORATORS.contains(&name));
         if !definition.decorators.iter().all(is_plain) {
@@ -384,7 +401,7 @@ impl Project {
         let returns = self.module(module).returns(function);
         let [(scope, value)] = returns.as_slice() else { return None };
         let frame = Some(Rc::new(self.frame(module, function, call, receiver, false)));
-        Some(self.resolve_at(&Located { module, scope: *scope, expr: value, frame }, steps + 1))
+        Some(self.resolve_at(&LocatedExpr { module, scope: *scope, expr: value, frame }, steps + 1))
     }
 
     /// Binds the parameters of a function to the arguments of a call or to their defaults.
@@ -392,7 +409,7 @@ impl Project {
         &'p self,
         module: ModuleId,
         function: FunctionId,
-        call: Option<&Located<'p>>,
+        call: Option<&LocatedExpr<'p>>,
         receiver: Option<&Receiver<'p>>,
         is_constructor: bool,
     ) -> Frame<'p> {
@@ -408,7 +425,7 @@ impl Project {
             && definition.class.is_some()
             && !definition.is_decorated_with("staticmethod");
         let skipped = usize::from(has_receiver && !passes_itself);
-        let mut arguments: Vec<(&'p str, Located<'p>)> = Vec::new();
+        let mut arguments: Vec<(&'p str, LocatedExpr<'p>)> = Vec::new();
         let parameters = definition.parameters.iter().filter(|parameter| parameter.kind != ParameterKind::Rest);
         for (number, parameter) in parameters.enumerate() {
             let value = located_call.and_then(|(located, call)| {
@@ -418,7 +435,8 @@ impl Project {
                 });
                 argument.map(|argument| located.with(argument))
             });
-            let default = || parameter.default.as_ref().map(|default| Located::new(module, definition.scope, default));
+            let default =
+                || parameter.default.as_ref().map(|default| LocatedExpr::new(module, definition.scope, default));
             if let Some(value) = value.or_else(default) {
                 arguments.push((&parameter.name, value));
             }

@@ -4,7 +4,7 @@ use karat_core::registry::Known;
 use serde_json::{Value, json};
 
 use super::discovery::{Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};
-use super::evaluate::{Located, Resolved};
+use super::evaluate::{LocatedExpr, ResolvedValue};
 use super::find_javascript::DESCRIPTION_KEYS;
 use super::project::Project;
 use super::syntax::Kind;
@@ -18,8 +18,8 @@ impl Project {
     /// Adds `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`.
     pub(super) fn add_positional_tool<'p>(
         &'p self,
-        located: &Located<'p>,
-        arguments: &[Located<'p>],
+        located: &LocatedExpr<'p>,
+        arguments: &[LocatedExpr<'p>],
         variable: Option<&str>,
         discovery: &mut Discovery,
     ) {
@@ -61,7 +61,7 @@ impl Project {
     fn parse_positional_arguments<'p>(
         &'p self,
         callee: &str,
-        arguments: &[Located<'p>],
+        arguments: &[LocatedExpr<'p>],
         discovery: &mut Discovery,
     ) -> Positional<'p> {
         let has_handler = arguments.last().is_some_and(|last| {
@@ -79,7 +79,7 @@ impl Project {
         for argument in rest {
             let Some(entries) = self.entries(argument) else {
                 // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
-                let is_handler = matches!(self.resolve(argument), Resolved::Function(..));
+                let is_handler = matches!(self.resolve(argument), ResolvedValue::Function(..));
                 if !is_handler && positional.schema == Known::Absent && !self.is_handler_name(argument) {
                     positional.schema = self.schema(Some(argument));
                 }
@@ -111,7 +111,7 @@ impl Project {
     }
 
     /// Whether an unknown variable is a handler rather than a schema, by its name.
-    fn is_handler_name(&self, located: &Located<'_>) -> bool {
+    fn is_handler_name(&self, located: &LocatedExpr<'_>) -> bool {
         let name = located.expr.last_name().unwrap_or_default().to_lowercase();
         ["handler", "callback", "handle", "execute", "fn", "run"].iter().any(|word| name.contains(word))
             || matches!(&located.expr.kind, Kind::Call(_)) && self.zod(located).is_none() && !name.contains("schema")
@@ -120,7 +120,7 @@ impl Project {
 
 /// The arguments after the name in a call that defines a tool.
 struct Positional<'p> {
-    description: Option<Located<'p>>,
+    description: Option<LocatedExpr<'p>>,
     schema: Known<Value>,
     configuration: Option<Entries<'p>>,
     is_defined: bool,

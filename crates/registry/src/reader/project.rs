@@ -8,7 +8,7 @@ use karat_core::registry::{Gap, GapKind, ToolLocation};
 
 use super::imports::{ScriptResolver, find_python_module};
 use super::parse_error::ParseError;
-use super::syntax::{Export, Import, Imported, Language, Module, Statement};
+use super::syntax::{Export, Import, ImportedItem, Language, Module, Statement};
 use super::{javascript, json_module, python};
 use crate::files::{display_path, extension, is_script};
 
@@ -29,7 +29,7 @@ pub(crate) struct Project {
     pub(crate) modules: Vec<Module>,
     /// Number of requested modules; the others are imported by them.
     pub(crate) entry_count: usize,
-    /// The first of the modules that are read only because they import others and name their tools.
+    /// The first of the modules that [`Self::add_importers`] added.
     pub(crate) first_importer: ModuleId,
     imports: HashMap<(ModuleId, Specifier), Option<ModuleId>>,
     /// Files that cannot be read.
@@ -66,8 +66,8 @@ impl Project {
         project.entry_count = project.modules.len();
         let mut next = 0;
         while next < project.modules.len() && project.modules.len() < MAX_MODULES {
-            let until = project.modules.len();
-            let imports: Vec<_> = (next..until).flat_map(|module| loader.imports_of(&project, module)).collect();
+            let end = project.modules.len();
+            let imports: Vec<_> = (next..end).flat_map(|module| loader.imports_of(&project, module)).collect();
             let mut missing: Vec<PathBuf> = imports.iter().filter_map(|(_, path)| path.clone()).collect();
             missing.sort();
             missing.dedup();
@@ -80,7 +80,7 @@ impl Project {
                 let module = path.and_then(|path| loader.by_path.get(&path).copied().flatten());
                 project.imports.insert(key, module);
             }
-            next = until;
+            next = end;
         }
         project.first_importer = project.modules.len();
         project
@@ -173,7 +173,7 @@ impl Loader<'_> {
         for statement in module.scopes.iter().flat_map(|scope| &scope.statements) {
             let Statement::Import(Import { level, from, item, .. }) = statement else { continue };
             specifiers.push((*level, from.clone()));
-            if let (Language::Python, Imported::Name(name)) = (module.language, item) {
+            if let (Language::Python, ImportedItem::Name(name)) = (module.language, item) {
                 // The name may be a submodule of the package.
                 specifiers.push((*level, submodule(from, name)));
             }

@@ -13,8 +13,8 @@ use ruff_text_size::{Ranged, TextSize};
 use super::nesting::{MAX_DEPTH, bracket_depth};
 use super::parse_error::ParseError;
 use super::syntax::{
-    Arithmetic, Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, Imported, Kind, Language, Module,
-    Owner, Parameter, ParameterKind, ScopeId, Statement, Text,
+    Arithmetic, Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, ImportedItem, Kind, Language,
+    Module, Owner, Parameter, ParameterKind, ScopeId, Statement, Text,
 };
 
 pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Module, ParseError> {
@@ -33,19 +33,19 @@ pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Modul
         });
     }
     let Some(parsed) = parsed.try_into_module() else { return Err(ParseError::new("the code is not a module")) };
-    let mut lowering = Lowering { module: &mut module, depth: 0 };
+    let mut lowering = Lowerer { module: &mut module, depth: 0 };
     lowering.statements(0, None, parsed.suite());
     // Dropping the tree is recursive and would overflow the stack for a long chain of operators.
     std::mem::forget(parsed);
     Ok(module)
 }
 
-struct Lowering<'m> {
+struct Lowerer<'m> {
     module: &'m mut Module,
     depth: usize,
 }
 
-impl Lowering<'_> {
+impl Lowerer<'_> {
     fn push(&mut self, scope: ScopeId, statement: Statement) {
         self.module.scopes[scope].add(statement);
     }
@@ -203,7 +203,7 @@ impl Lowering<'_> {
                 Some(name) => (name.to_string(), dotted),
                 None => (dotted.split('.').next().unwrap_or_default().to_owned(), dotted),
             };
-            let import = Import { local: Some(local), level: 0, from, item: Imported::Module };
+            let import = Import { local: Some(local), level: 0, from, item: ImportedItem::Module };
             self.push(scope, Statement::Import(import));
         }
     }
@@ -213,10 +213,10 @@ impl Lowering<'_> {
         for alias in &import.names {
             let name = alias.name.to_string();
             let (local, item) = if name == "*" {
-                (None, Imported::All)
+                (None, ImportedItem::All)
             } else {
                 let local = alias.asname.as_ref().map_or_else(|| name.clone(), ToString::to_string);
-                (Some(local), Imported::Name(name))
+                (Some(local), ImportedItem::Name(name))
             };
             let import = Import { local, level: import.level, from: from.clone(), item };
             self.push(scope, Statement::Import(import));

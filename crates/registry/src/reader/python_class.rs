@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::discovery::{Candidate, Discovery, SCHEMA_KEYS, is_tool_name, mentions_tools};
 use super::docstring::Docstring;
-use super::evaluate::{Located, Resolved};
+use super::evaluate::{LocatedExpr, ResolvedValue};
 use super::find_python::{DESCRIPTION_KEYS, NAME_KEYS, Settings, is_decorator};
 use super::library::Library;
 use super::project::{ModuleId, Project};
@@ -50,7 +50,7 @@ impl Project {
         decorator: &Expr,
         discovery: &mut Discovery,
     ) {
-        let decorator = Located::new(module, scope, decorator);
+        let decorator = LocatedExpr::new(module, scope, decorator);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
         let has_fields =
             !self.is_tool_class(module, scope, id, 0) && self.model_schema(module, id).get("properties").is_some();
@@ -72,11 +72,11 @@ impl Project {
     /// Adds an instance of a tool class with another name than the class: `Search(name="search_docs")`.
     pub(super) fn add_instance_tool<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         discovery: &mut Discovery,
     ) -> bool {
-        let Resolved::Class(module, id) = self.resolve(&located.with(&call.callee)) else { return false };
+        let ResolvedValue::Class(module, id) = self.resolve(&located.with(&call.callee)) else { return false };
         let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
         if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {
             return false;
@@ -103,18 +103,18 @@ impl Project {
         &'p self,
         module: ModuleId,
         id: ClassId,
-        call: Option<&Located<'p>>,
+        call: Option<&LocatedExpr<'p>>,
         decorator: Option<&Settings<'_, 'p>>,
         is_tool: bool,
     ) -> Option<Candidate> {
         // A library's base class takes the fields from the constructor.
         let super_call = self.super_call_in(module, id, call);
         let field = |keys: &[&str]| {
-            let from_decorator = decorator.and_then(|settings| settings.named(keys)).map(Resolved::Expr);
+            let from_decorator = decorator.and_then(|settings| settings.named(keys)).map(ResolvedValue::Expr);
             from_decorator.or_else(|| self.class_field(module, id, call, keys)).or_else(|| {
                 let located = super_call.as_ref()?;
                 let settings = Settings { call: located.call()?, located, is_decorator: true };
-                settings.named(keys).map(Resolved::Expr)
+                settings.named(keys).map(ResolvedValue::Expr)
             })
         };
         let registered_name = decorator.and_then(|settings| settings.first_text(self));
@@ -129,7 +129,7 @@ impl Project {
             return None;
         }
         let inputs = match &schema {
-            Some(Resolved::Expr(schema)) => self.inputs(schema),
+            Some(ResolvedValue::Expr(schema)) => self.inputs(schema),
             _ => None,
         };
         let schema = match (inputs, schema) {
@@ -143,13 +143,13 @@ impl Project {
 
     /// Whether a class has or inherits a method that runs a tool.
     fn has_run_method(&self, module: ModuleId, id: ClassId) -> bool {
-        RUN_METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Resolved::Function(..))))
+        RUN_METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(ResolvedValue::Function(..))))
     }
 
     /// Returns the schema of the method that runs a tool.
     fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
         let method = RUN_METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
-            Resolved::Function(home, method) => Some(self.signature_schema(home, method, false)),
+            ResolvedValue::Function(home, method) => Some(self.signature_schema(home, method, false)),
             _ => None,
         });
         method.map_or(Known::Absent, Known::Known)
@@ -158,8 +158,8 @@ impl Project {
     fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
         let class = &self.module(module).classes[id];
         depth < 10
-            && class.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
-                Resolved::Class(home, base) => {
+            && class.bases.iter().any(|base| match self.resolve(&LocatedExpr::new(module, scope, base)) {
+                ResolvedValue::Class(home, base) => {
                     let base_scope =
                         self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
                     mentions_tools(&self.module(home).classes[base].name)
@@ -170,9 +170,9 @@ impl Project {
     }
 
     /// Returns the pydantic model that an expression refers to.
-    pub(super) fn model<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, ClassId)> {
+    pub(super) fn model<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<(ModuleId, ClassId)> {
         match self.resolve(located) {
-            Resolved::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
+            ResolvedValue::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
             _ => None,
         }
     }
@@ -201,7 +201,7 @@ impl Project {
         if let Some(members) = schema.as_object_mut() {
             members.shift_remove("description");
         }
-        let description = setting(&DESCRIPTION_KEYS).map(Resolved::Expr);
+        let description = setting(&DESCRIPTION_KEYS).map(ResolvedValue::Expr);
         let mut candidate = self.class_candidate(module, id, name, description, Known::Known(schema));
         let parses_docstring = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
         if let (true, None, Some(doc)) = (parses_docstring, setting(&DESCRIPTION_KEYS), &class.docstring) {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::discovery::{FoundTool, Origin};
-use super::evaluate::{Located, PLACEHOLDER, Resolved};
+use super::evaluate::{LocatedExpr, PLACEHOLDER, ResolvedValue};
 use super::project::{self, ModuleId, Project};
-use super::syntax::{Definition, Export, Expr, Imported, Kind, Language, ScopeId, Statement};
+use super::syntax::{Definition, Export, Expr, ImportedItem, Kind, Language, ScopeId, Statement};
 use super::uses::Handlers;
 
 pub(super) struct Reachable<'p> {
@@ -69,21 +69,23 @@ impl<'p> Reachable<'p> {
         let Some(name) = name else { return self.add_module(home) };
         let project = self.project;
         match project.resolve_export(home, name, 0) {
-            Some(Resolved::Function(module, id)) => self.add_name(module, &project.module(module).functions[id].name),
-            Some(Resolved::Class(module, id)) => self.add_name(module, &project.module(module).classes[id].name),
-            Some(Resolved::Module(module)) => self.add_module(module),
-            Some(Resolved::Expr(found)) => match &found.expr.kind {
+            Some(ResolvedValue::Function(module, id)) => {
+                self.add_name(module, &project.module(module).functions[id].name);
+            }
+            Some(ResolvedValue::Class(module, id)) => self.add_name(module, &project.module(module).classes[id].name),
+            Some(ResolvedValue::Module(module)) => self.add_module(module),
+            Some(ResolvedValue::Expr(located)) => match &located.expr.kind {
                 // Other statements of the module may register tools at the server.
-                Kind::Call(call) if project.zod(&found).is_none() => {
+                Kind::Call(call) if project.zod(&located).is_none() => {
                     let creates_tool = call.callee.last_name().is_some_and(super::discovery::may_create_tool);
-                    if creates_tool { self.add_name(home, name) } else { self.add_module(found.module) }
+                    if creates_tool { self.add_name(home, name) } else { self.add_module(located.module) }
                 }
                 _ => self.add_name(home, name),
             },
-            Some(Resolved::Foreign(_)) => {}
+            Some(ResolvedValue::Foreign(_)) => {}
             // A package happens to have the name of this file.
             None if project.module(home).language == Language::Python => {}
-            Some(Resolved::Unknown(_)) | None => self.add_module(home),
+            Some(ResolvedValue::Unknown(_)) | None => self.add_module(home),
         }
     }
 
@@ -132,7 +134,7 @@ impl<'p> Reachable<'p> {
                 is_imported = true;
                 self.follow_import(*home, *name);
             }
-            let in_module = Located::new(module, 0, PLACEHOLDER);
+            let in_module = LocatedExpr::new(module, 0, PLACEHOLDER);
             if !is_imported && used != name && self.project.resolve_in_scope(&in_module, 0, &used, 0).is_some() {
                 self.add_name(module, &used);
             }
@@ -160,8 +162,8 @@ fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
     {
         let Statement::Import(import) = statement else { continue };
         let name = match &import.item {
-            Imported::Name(name) => Some(name.as_str()),
-            Imported::Module | Imported::All => None,
+            ImportedItem::Name(name) => Some(name.as_str()),
+            ImportedItem::Module | ImportedItem::All => None,
         };
         let local = import.local.as_ref();
         if let Some(home) = project.imported_module(module, import.level, &import.from) {
@@ -180,7 +182,7 @@ fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
 fn re_exports(project: &Project, module: ModuleId) -> impl Iterator<Item = (ModuleId, Option<&str>)> {
     project.module(module).exports.iter().filter_map(move |export| {
         let (specifier, name) = match export {
-            Export::From { specifier, imported: Imported::Name(name), .. } => (specifier, Some(name.as_str())),
+            Export::From { specifier, imported: ImportedItem::Name(name), .. } => (specifier, Some(name.as_str())),
             Export::From { specifier, .. } | Export::All { specifier } => (specifier, None),
             Export::Local { .. } => return None,
         };

@@ -192,11 +192,11 @@ pub(crate) struct Import {
     pub(crate) level: u32,
     /// The module's dotted name, or the specifier.
     pub(crate) from: String,
-    pub(crate) item: Imported,
+    pub(crate) item: ImportedItem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Imported {
+pub(crate) enum ImportedItem {
     /// The module itself.
     Module,
     Name(String),
@@ -208,7 +208,7 @@ pub(crate) enum Imported {
 #[derive(Debug)]
 pub(crate) enum Export {
     Local { name: String, value: Expr },
-    From { name: String, imported: Imported, specifier: String },
+    From { name: String, imported: ImportedItem, specifier: String },
     All { specifier: String },
 }
 

@@ -1,4 +1,4 @@
-//! Whitespace in texts.
+//! Whitespace in strings.
 
 /// Removes the indentation that all lines have in common, as `textwrap.dedent` does.
 pub(crate) fn dedent(text: &str) -> String {

@@ -1,9 +1,9 @@
-//! Evaluates texts, lists and objects statically: literals, concatenation, simple templates and spreads.
+//! Evaluates strings, lists and objects statically: literals, concatenation, simple templates and spreads.
 
 use serde_json::{Map, Value};
 
 use super::discovery::Origin;
-use super::evaluate::{Located, MAX_STEPS, Resolved, UnknownReason};
+use super::evaluate::{LocatedExpr, MAX_STEPS, ResolvedValue, UnknownReason};
 use super::project::Project;
 use super::syntax::{Arithmetic, Call, Entry, Expr, Kind, Language};
 use super::text::{clean_doc, dedent};
@@ -12,36 +12,36 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 
 impl Project {
     /// Returns the items of a list, including spreads, or `None` if it is not a list or a spread is unknown.
-    pub(crate) fn items<'p>(&'p self, located: &Located<'p>) -> Option<Vec<Located<'p>>> {
+    pub(crate) fn items<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Vec<LocatedExpr<'p>>> {
         let mut items = Vec::new();
         self.add_items(located, &mut items).then_some(items)
     }
 
     /// Returns the known items of a list.
-    pub(crate) fn known_items<'p>(&'p self, located: &Located<'p>) -> Vec<Located<'p>> {
+    pub(crate) fn known_items<'p>(&'p self, located: &LocatedExpr<'p>) -> Vec<LocatedExpr<'p>> {
         let mut items = Vec::new();
         self.add_items(located, &mut items);
         items
     }
 
     /// Adds the items of a list. Returns whether all items are known.
-    fn add_items<'p>(&'p self, located: &Located<'p>, items: &mut Vec<Located<'p>>) -> bool {
-        let Some(found) = self.resolve_expr(located) else { return false };
-        match &found.expr.kind {
+    fn add_items<'p>(&'p self, located: &LocatedExpr<'p>, items: &mut Vec<LocatedExpr<'p>>) -> bool {
+        let Some(resolved) = self.resolve_expr(located) else { return false };
+        match &resolved.expr.kind {
             Kind::List(written) => written.iter().fold(true, |is_whole, item| {
                 if let Kind::Spread(inner) = &item.kind {
-                    return self.add_items(&found.with(inner), items) && is_whole;
+                    return self.add_items(&resolved.with(inner), items) && is_whole;
                 }
-                items.push(found.with(item));
+                items.push(resolved.with(item));
                 is_whole
             }),
             Kind::Add(left, right) => {
-                let is_whole = self.add_items(&found.with(left), items);
-                self.add_items(&found.with(right), items) && is_whole
+                let is_whole = self.add_items(&resolved.with(left), items);
+                self.add_items(&resolved.with(right), items) && is_whole
             }
             Kind::Call(call) => match (call.callee.last_name(), call.arguments.as_slice()) {
                 (Some("list" | "tuple" | "set" | "frozenset" | "sorted"), [only]) => {
-                    self.add_items(&found.with(only), items)
+                    self.add_items(&resolved.with(only), items)
                 }
                 _ => false,
             },
@@ -50,7 +50,7 @@ impl Project {
     }
 
     /// Returns the entries of an object in source order.
-    pub(crate) fn entries<'p>(&'p self, located: &Located<'p>) -> Option<Entries<'p>> {
+    pub(crate) fn entries<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Entries<'p>> {
         let resolved = self.resolve_expr(located)?;
         let mut entries = Entries { origin: Some((resolved.module, resolved.expr.at)), ..Entries::default() };
         match &resolved.expr.kind {
@@ -91,7 +91,7 @@ impl Project {
         Some(entries)
     }
 
-    fn spread<'p>(&'p self, located: &Located<'p>, entries: &mut Entries<'p>) {
+    fn spread<'p>(&'p self, located: &LocatedExpr<'p>, entries: &mut Entries<'p>) {
         let inner = match &located.expr.kind {
             Kind::Spread(inner) => located.with(inner),
             _ => located.clone(),
@@ -109,12 +109,12 @@ impl Project {
     }
 
     /// Returns one entry of an object.
-    pub(crate) fn entry<'p>(&'p self, located: &Located<'p>, name: &str) -> Option<Located<'p>> {
+    pub(crate) fn entry<'p>(&'p self, located: &LocatedExpr<'p>, name: &str) -> Option<LocatedExpr<'p>> {
         self.entries(located)?.get(name).cloned()
     }
 
-    /// Returns a text, or the reason why it is unknown.
-    pub(crate) fn text<'p>(&'p self, located: &Located<'p>) -> Result<String, UnknownReason> {
+    /// Returns a string, or the reason why it is unknown.
+    pub(crate) fn text<'p>(&'p self, located: &LocatedExpr<'p>) -> Result<String, UnknownReason> {
         let text = self.evaluate_text(located, 0)?;
         if text.len() > MAX_TEXT_BYTES {
             return Err(self.unknown_reason(located, "it is too long"));
@@ -122,7 +122,7 @@ impl Project {
         Ok(text)
     }
 
-    fn evaluate_text<'p>(&'p self, located: &Located<'p>, steps: usize) -> Result<String, UnknownReason> {
+    fn evaluate_text<'p>(&'p self, located: &LocatedExpr<'p>, steps: usize) -> Result<String, UnknownReason> {
         if steps > MAX_STEPS || !self.take_step() {
             return Err(self.unknown_reason(located, "it has too many parts"));
         }
@@ -130,12 +130,12 @@ impl Project {
             return Ok(text);
         }
         let resolved = match self.resolve(located) {
-            Resolved::Expr(resolved) => resolved,
-            Resolved::Unknown(reason) => return Err(reason),
-            Resolved::Foreign(name) => {
+            ResolvedValue::Expr(resolved) => resolved,
+            ResolvedValue::Unknown(reason) => return Err(reason),
+            ResolvedValue::Foreign(name) => {
                 return Err(self.unknown_reason(located, format!("'{name}' is known only at run time")));
             }
-            Resolved::Function(..) | Resolved::Class(..) | Resolved::Module(_) => {
+            ResolvedValue::Function(..) | ResolvedValue::Class(..) | ResolvedValue::Module(_) => {
                 return Err(self.unknown_reason(located, "it is not a string"));
             }
         };
@@ -171,7 +171,7 @@ impl Project {
     }
 
     /// Evaluates integer arithmetic.
-    fn evaluate_integer(&self, located: &Located<'_>, steps: usize) -> Option<i64> {
+    fn evaluate_integer(&self, located: &LocatedExpr<'_>, steps: usize) -> Option<i64> {
         if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
@@ -191,18 +191,18 @@ impl Project {
     }
 
     /// Returns the name or the docstring of a class or function: `cls.__name__`, `search.__doc__`.
-    fn name_or_docstring(&self, located: &Located<'_>) -> Option<String> {
+    fn name_or_docstring(&self, located: &LocatedExpr<'_>) -> Option<String> {
         let Kind::Member(object, member) = &located.expr.kind else { return None };
         let is_name = member == "__name__";
         if !is_name && member != "__doc__" {
             return None;
         }
         let (name, docstring) = match self.resolve(&located.with(object)) {
-            Resolved::Class(module, id) => {
+            ResolvedValue::Class(module, id) => {
                 let class = &self.module(module).classes[id];
                 (&class.name, &class.docstring)
             }
-            Resolved::Function(module, id) => {
+            ResolvedValue::Function(module, id) => {
                 let function = &self.module(module).functions[id];
                 (&function.name, &function.docstring)
             }
@@ -213,7 +213,7 @@ impl Project {
 
     fn concatenate<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         parts: impl Iterator<Item = &'p Expr>,
         steps: usize,
     ) -> Result<String, UnknownReason> {
@@ -227,10 +227,10 @@ impl Project {
         Ok(text)
     }
 
-    /// Evaluates calls that change whitespace or case, or join texts.
+    /// Evaluates calls that change whitespace or case, or join strings.
     fn evaluate_text_call<'p>(
         &'p self,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         steps: usize,
     ) -> Result<String, UnknownReason> {
@@ -294,7 +294,7 @@ impl Project {
     fn normalise_whitespace<'p>(
         &'p self,
         name: &str,
-        text: &Located<'p>,
+        text: &LocatedExpr<'p>,
         steps: usize,
     ) -> Result<String, UnknownReason> {
         let text = self.evaluate_text(text, steps + 1)?;
@@ -305,7 +305,7 @@ impl Project {
         })
     }
 
-    pub(crate) fn boolean<'p>(&'p self, located: &Located<'p>) -> Option<bool> {
+    pub(crate) fn boolean<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<bool> {
         match &self.resolve_expr(located)?.expr.kind {
             Kind::Bool(value) => Some(*value),
             _ => None,
@@ -313,11 +313,11 @@ impl Project {
     }
 
     /// Returns a value as JSON, or `None` if a part of it is unknown.
-    pub(crate) fn json<'p>(&'p self, located: &Located<'p>) -> Option<Value> {
+    pub(crate) fn json<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Value> {
         self.json_at(located, 0)
     }
 
-    fn json_at<'p>(&'p self, located: &Located<'p>, steps: usize) -> Option<Value> {
+    fn json_at<'p>(&'p self, located: &LocatedExpr<'p>, steps: usize) -> Option<Value> {
         if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
@@ -350,7 +350,7 @@ impl Project {
 #[derive(Default, Clone)]
 pub(crate) struct Entries<'p> {
     /// Names with their offsets, and values.
-    pub(crate) list: Vec<(String, u32, Located<'p>)>,
+    pub(crate) list: Vec<(String, u32, LocatedExpr<'p>)>,
     /// Whether there may be entries with unknown names.
     pub(crate) is_open: bool,
     /// The location of the object.
@@ -360,16 +360,16 @@ pub(crate) struct Entries<'p> {
 }
 
 impl<'p> Entries<'p> {
-    pub(crate) fn get(&self, name: &str) -> Option<&Located<'p>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&LocatedExpr<'p>> {
         self.list.iter().find(|(known, ..)| known == name).map(|(.., value)| value)
     }
 
     /// Returns the first entry that exists.
-    pub(crate) fn any(&self, names: &[&str]) -> Option<&Located<'p>> {
+    pub(crate) fn any(&self, names: &[&str]) -> Option<&LocatedExpr<'p>> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    fn set(&mut self, name: String, at: u32, value: Located<'p>) {
+    fn set(&mut self, name: String, at: u32, value: LocatedExpr<'p>) {
         match self.list.iter_mut().find(|(known, ..)| *known == name) {
             Some(known) => *known = (name, at, value),
             None => self.list.push((name, at, value)),

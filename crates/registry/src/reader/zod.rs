@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::annotation::ObjectSchema;
-use super::evaluate::{Located, Resolved};
+use super::evaluate::{LocatedExpr, ResolvedValue};
 use super::project::Project;
 use super::syntax::{Call, Entry, Kind};
 use super::values::Entries;
@@ -47,11 +47,11 @@ impl Type {
 
 impl Project {
     /// Parses a zod type. Returns `None` for other expressions.
-    pub(crate) fn zod<'p>(&'p self, located: &Located<'p>) -> Option<Type> {
+    pub(crate) fn zod<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Type> {
         self.zod_at(located, 0)
     }
 
-    fn zod_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Type> {
+    fn zod_at<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Option<Type> {
         if depth > MAX_DEPTH || !self.take_step() {
             return Some(Type::any());
         }
@@ -72,17 +72,17 @@ impl Project {
     }
 
     /// Whether an expression is `z`, `z.coerce`, `z.iso` or `Type`.
-    fn is_namespace<'p>(&'p self, located: &Located<'p>) -> bool {
+    fn is_namespace<'p>(&'p self, located: &LocatedExpr<'p>) -> bool {
         match &located.expr.kind {
             Kind::Name(name) => match self.resolve(located) {
-                Resolved::Foreign(dotted) if dotted == *name => name == "z" || name == "zod",
-                Resolved::Foreign(dotted) => {
+                ResolvedValue::Foreign(dotted) if dotted == *name => name == "z" || name == "zod",
+                ResolvedValue::Foreign(dotted) => {
                     let package = dotted.strip_suffix(".z").or(dotted.strip_suffix(".default"));
                     let package = package.or(dotted.strip_suffix(".Type")).or(dotted.strip_suffix(".zod"));
                     is_zod_package(package.unwrap_or(&dotted))
                 }
                 // A module that re-exports zod.
-                Resolved::Unknown(_) | Resolved::Module(_) => name == "z",
+                ResolvedValue::Unknown(_) | ResolvedValue::Module(_) => name == "z",
                 _ => false,
             },
             Kind::Member(object, name) => {
@@ -93,7 +93,13 @@ impl Project {
         }
     }
 
-    fn constructor_type<'p>(&'p self, located: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
+    fn constructor_type<'p>(
+        &'p self,
+        located: &LocatedExpr<'p>,
+        call: &'p Call,
+        name: &str,
+        depth: usize,
+    ) -> Option<Type> {
         let argument = |number: usize| call.arguments.get(number).map(|argument| located.with(argument));
         let inner =
             |number: usize| argument(number).and_then(|value| self.zod_at(&value, depth + 1)).unwrap_or_else(Type::any);
@@ -177,7 +183,7 @@ impl Project {
         Some(constructed)
     }
 
-    fn enum_schema<'p>(&'p self, values: Option<&Located<'p>>) -> Value {
+    fn enum_schema<'p>(&'p self, values: Option<&LocatedExpr<'p>>) -> Value {
         let Some(values) = values else { return json!({}) };
         if let Some(items) = self.items(values) {
             let values: Option<Vec<Value>> = items.iter().map(|item| self.json(item)).collect();
@@ -196,7 +202,7 @@ impl Project {
     fn apply_method<'p>(
         &'p self,
         mut inner: Type,
-        located: &Located<'p>,
+        located: &LocatedExpr<'p>,
         call: &'p Call,
         method: &str,
         depth: usize,
@@ -263,11 +269,11 @@ impl Project {
     }
 
     /// Parses an object of types: `{ city: z.string() }`.
-    pub(crate) fn shape<'p>(&'p self, located: &Located<'p>) -> Option<Type> {
+    pub(crate) fn shape<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<Type> {
         self.shape_at(located, 0)
     }
 
-    fn shape_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Type> {
+    fn shape_at<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Option<Type> {
         // `Schema.shape` is the shape of another type.
         if let Kind::Member(object, name) = &located.expr.kind
             && name == "shape"
@@ -285,7 +291,7 @@ impl Project {
     }
 
     /// Returns the object that defines the properties of a type: `Schema.shape`.
-    pub(super) fn zod_shape<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+    pub(super) fn zod_shape<'p>(&'p self, located: &LocatedExpr<'p>) -> Option<LocatedExpr<'p>> {
         let mut shape = located.clone();
         while let Some(call) = shape.call() {
             let Kind::Member(object, method) = &call.callee.kind else { return None };
@@ -302,7 +308,7 @@ impl Project {
         None
     }
 
-    fn shape_entries<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Shape> {
+    fn shape_entries<'p>(&'p self, located: &LocatedExpr<'p>, depth: usize) -> Option<Shape> {
         let entries = self.entries(located)?;
         let mut shape = Shape { list: Vec::new(), is_open: false };
         let resolved = self.resolve_expr(located)?;

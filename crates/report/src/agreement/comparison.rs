@@ -116,7 +116,7 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
     }
 }
 
-/// Joins the lines of a reason. Of an error, only the last line is kept: the others are the traceback.
+/// Joins the lines of a reason. For an error, returns only the last line: the others are the traceback.
 fn one_line(reason: &str, is_error: bool) -> String {
     let mut lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
     if is_error { lines.next_back().unwrap_or_default().to_owned() } else { lines.collect::<Vec<_>>().join(" ") }

@@ -30,7 +30,7 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     let id = printable(&contradiction.trace_id);
     let name = printable(&contradiction.eval_id);
     let when = contradiction.executed_at.strftime("%Y-%m-%d %H:%M").to_string();
-    // An id is neither cut nor broken, so that it can be copied.
+    // Ids are never truncated or wrapped, so that they can be copied.
     let gap = settings.columns.checked_sub(width(&id) + width(&when)).filter(|gap| *gap >= 2);
     let separator = gap.map_or_else(|| "\n  ".to_owned(), |gap| " ".repeat(gap));
     let _ = writeln!(out, "{}{separator}{}", palette.bold(&id), palette.dim(&when));
@@ -39,8 +39,8 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
         let _ = writeln!(out, "  {}", palette.dim(truncate(&preview, settings.columns.saturating_sub(2), ellipsis)));
     }
     let column = settings.columns.saturating_sub(5) / 2;
-    let word = verdict(Some(contradiction.result));
-    let title = format!("{word}: {name} version {}", contradiction.eval_version);
+    let outcome = verdict(Some(contradiction.result));
+    let title = format!("{outcome}: {name} version {}", contradiction.eval_version);
     let author = contradiction.author.as_deref().map(|author| format!(", {}", printable(author))).unwrap_or_default();
     let left = lines(&title, contradiction.reason.as_deref(), column, ellipsis);
     let right = lines(&format!("{}{author}", contradiction.rating), contradiction.note.as_deref(), column, ellipsis);
@@ -68,7 +68,7 @@ fn paint(settings: ConsoleSettings, passed: bool, text: &str) -> String {
     if passed { settings.palette.success(text) } else { settings.palette.failure(text) }
 }
 
-/// Returns the lines of a column: a title with a text below it.
+/// Returns the lines of a column: a title, and a reason or note below it.
 fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<String> {
     let mut lines = wrap(title, column);
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn fits_a_narrow_terminal_without_control_characters() {
         let text = contradictions_text(&list(), settings(40, Symbols::ASCII));
-        // Only an id that is wider than the terminal does not fit, and stands alone.
+        // An id that is wider than the terminal has a line of its own.
         let wide_id = r"\u{1b}[31m".repeat(6);
         assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40 || line == wide_id), "{text}");
         assert!(text.contains(&format!("\n{wide_id}\n  2026-11-16 12:00\n")), "{text}");

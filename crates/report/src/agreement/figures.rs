@@ -66,7 +66,7 @@ impl Page {
         let _ = writeln!(self.out, "{}", line.as_ref().trim_end());
     }
 
-    /// Writes a wrapped text.
+    /// Writes wrapped text.
     fn wrapped(&mut self, text: &str) {
         for line in wrap(text, self.settings.columns.saturating_sub(2)) {
             self.line(format!("  {line}"));
@@ -142,7 +142,7 @@ impl Page {
     /// Writes a coefficient of agreement, with a note on how to read it.
     fn coefficient(&mut self, name: &str, figure: Option<Estimate>) {
         let is_perfect = figure.is_some_and(|figure| figure.value >= 1.0);
-        // Without variation the standard error is zero, however few the values.
+        // Without variation, the standard error is zero even for few values.
         let by = if is_perfect { "interval not meaningful at 1" } else { "0 means chance agreement" };
         self.figure(name, figure, by);
     }
@@ -253,7 +253,7 @@ fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let actual = if short == digits(limit) { trimmed(actual) } else { short };
     if check.held.is_none() {
         let by = check.measured_by;
-        return format!("{name} {actual} ({bound} {limit}), too few: {by} of {at_least}");
+        return format!("{name} {actual} ({bound} {limit}); too little data: {by} of {at_least}");
     }
     format!("{name} {actual} ({bound} {limit})")
 }
@@ -369,8 +369,8 @@ mod tests {
           contradiction rate   0.125  [0.022, 0.471]    1 of 8
           error rate           0.000  [0.000, 0.019]    0 of 198
 
-          ⚠ accuracy 0.875 (must be at least 0.8), too few: 8 of 20
-          ⚠ contradiction rate 0.125 (must be at most 0.15), too few: 8 of 20
+          ⚠ accuracy 0.875 (must be at least 0.8); too little data: 8 of 20
+          ⚠ contradiction rate 0.125 (must be at most 0.15); too little data: 8 of 20
           ✓ error rate 0.000 (must be at most 0.1)
 
         agreement between raters

@@ -15,7 +15,7 @@ use crate::tools::counted;
 
 /// Maximum number of findings of one rule that are printed in full.
 const MAX_CASE_FINDINGS: usize = 50;
-/// Fewer than for cases, since findings in tools are often alike.
+/// Fewer than for cases, since findings in tools are often similar.
 const MAX_TOOL_FINDINGS: usize = 10;
 
 /// Maximum number of other tools with the same finding, listed below the first.

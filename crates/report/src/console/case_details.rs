@@ -21,7 +21,7 @@ const MAX_MESSAGE_ROWS: usize = 2;
 const MAX_ANSWER_ROWS: usize = 4;
 const MAX_CALL_ROWS: usize = 2;
 
-/// Says that a model's loop ended without an answer.
+/// Shown if a model reached the maximum number of turns without an answer.
 pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still calling tools: see 'maxTurns'";
 
 /// Maximum number of calls, unless cases are shown in full.

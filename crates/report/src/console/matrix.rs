@@ -279,11 +279,11 @@ impl<'t> Table<'t> {
         let page = self.page;
         let Symbols { ellipsis, .. } = page.settings.symbols;
         let mut is_first = true;
-        // In full, every case is shown.
+        // If every case is shown in full, equal errors are not grouped.
         let groups = if results.is_empty() { ErrorGroups::new(&self.matrix.rows) } else { ErrorGroups::default() };
         for row in &self.matrix.rows {
             let mut reasons = reasons_by_agents(row);
-            // An error that another case had too was printed there.
+            // Skip errors that were printed with an earlier case.
             reasons.retain(|reason| groups.is_first(row, reason));
             if reasons.is_empty() {
                 continue;

@@ -121,7 +121,7 @@ impl Page {
         }
     }
 
-    /// Says how to read the tool calls of an agent that seems not to report them.
+    /// Explains how to read the tool calls of an agent that does not seem to report them.
     pub(super) fn unreported_calls(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.warning.trim_end();
         if let Some(text) = unreported_calls_text(totals) {
@@ -129,7 +129,7 @@ impl Page {
         }
     }
 
-    /// Says which cases of the baseline have no result.
+    /// Lists the cases of the baseline that have no result.
     pub(super) fn baseline_missing(&self, totals: &RunTotals, out: &mut String) {
         let mark = self.settings.symbols.warning.trim_end();
         for text in baseline_missing_texts(totals) {
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// Writes a text about the whole run behind a mark.
+    /// Writes a message about the whole run after a symbol.
     fn run_note(&self, mark: &str, painted: &str, text: &str, out: &mut String) {
         let indent = 1 + width(mark);
         let lines = wrap(&self.clean(text), self.settings.columns.saturating_sub(indent).max(20));

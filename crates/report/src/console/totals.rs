@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::event::RunTotals;
+use karat_json::text::counted;
 
 use super::{ConsoleSettings, Page, plural};
 use crate::style::Palette;
@@ -101,11 +102,11 @@ pub(super) fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     if totals.skipped > 0 {
         parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
     }
-    parts.push(format!("{} skipped assertions", totals.skipped_assertions));
+    parts.push(counted(totals.skipped_assertions, "skipped assertion"));
     parts
 }
 
-/// Returns the width of a text without its colour codes.
+/// Returns the width of text without its colour codes.
 fn painted_width(text: &str) -> usize {
     let mut rest = text;
     let mut columns = 0;

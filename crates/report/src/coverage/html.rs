@@ -299,7 +299,7 @@ impl ConfusionView {
         let columns = &tools[..tools.len().min(MAX_COLUMNS)];
         let pairs: HashMap<(&str, &str), &ConfusedPair> =
             matrix.worst.iter().map(|pair| ((pair.expected.as_str(), pair.called.as_str()), pair)).collect();
-        // Tools that were never expected have no row, tools that were never called no column.
+        // Tools that were never expected have no row, and tools that were never called have no column.
         let has_count = |expected: &str, called: &str| {
             pairs.contains_key(&(expected, called)) || expected == called && matrix.count(expected, called) > 0
         };

@@ -37,13 +37,13 @@ enum State {
     Unknown,
 }
 
-/// Something missing, and what to do about it.
+/// Missing items, and what to do about them.
 struct Section {
     state: State,
     title: String,
     advice: &'static str,
     lines: Vec<String>,
-    /// The table of tools also shows it.
+    /// Whether the table of tools shows it too.
     is_in_table: bool,
 }
 
@@ -89,7 +89,7 @@ fn figures(coverage: &Coverage) -> Vec<Figure> {
     Requirement::ALL.into_iter().map(figure).collect()
 }
 
-/// Says why there is nothing to count.
+/// Explains why there is nothing to count.
 fn not_applicable(requirement: Requirement, has_map: bool) -> &'static str {
     match requirement {
         Requirement::Overlaps | Requirement::Clusters if has_map => "none declared",

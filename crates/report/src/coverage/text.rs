@@ -158,7 +158,7 @@ impl Page<'_> {
         };
         let answers = usize::try_from(matrix.answers).unwrap_or(usize::MAX);
         let title = format!(
-            "Confusion in {} of {}",
+            "Confusion in {} from {}",
             counted(answers, "answer", "answers"),
             counted(matrix.results, "result", "results")
         );

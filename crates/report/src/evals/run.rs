@@ -143,14 +143,14 @@ pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s Functi
     functions.into_iter().any(has_raised).then_some("pass --format jsonl for tracebacks")
 }
 
-/// Counts the judged traces, and the lines without a trace.
+/// Counts the judged traces, and the lines that are not traces.
 fn judged(summary: &EvalRunSummary) -> String {
     let traces = summary.traces.saturating_sub(summary.without_trace);
     let by = format!("{} judged by {}", counted(traces, "trace"), counted(summary.functions.len(), "function"));
     match (traces, summary.without_trace) {
         (_, 0) => by,
-        (0, lines) => format!("{} without a trace", counted(lines, "line")),
-        (_, lines) => format!("{by}, {} without a trace", counted(lines, "line")),
+        (0, lines) => counted(lines, "invalid line"),
+        (_, lines) => format!("{by}, {}", counted(lines, "invalid line")),
     }
 }
 
@@ -189,9 +189,9 @@ mod tests {
 
     #[rstest]
     #[case(7, 0, "7 traces judged by 0 functions")]
-    #[case(1, 1, "1 line without a trace")]
-    #[case(47, 47, "47 lines without a trace")]
-    #[case(5, 2, "3 traces judged by 0 functions, 2 lines without a trace")]
+    #[case(1, 1, "1 invalid line")]
+    #[case(47, 47, "47 invalid lines")]
+    #[case(5, 2, "3 traces judged by 0 functions, 2 invalid lines")]
     fn a_line_without_a_trace_is_not_judged(#[case] traces: u64, #[case] without_trace: u64, #[case] expected: &str) {
         let summary = EvalRunSummary {
             traces,

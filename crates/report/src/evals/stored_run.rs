@@ -49,9 +49,6 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         (1.., _) => palette.failure(counts),
         _ => palette.success(counts),
     };
-    if summary.judged_before > 0 {
-        let _ = write!(text, "\n{} already stored", counted(summary.judged_before, "verdict"));
-    }
     if !is_quiet && summary.judged > 0 {
         let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));
     }
@@ -111,7 +108,6 @@ mod tests {
           8 traces already judged
 
         8 traces, 2 evals: 2 passed, 1 failed
-        13 verdicts already stored
         1.0 s, 3 traces/s
         interrupted: verdicts so far are stored; run the same command again to continue
         ");

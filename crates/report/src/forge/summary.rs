@@ -11,7 +11,7 @@ use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
-/// Lists written cases and left out drafts; with reasons if no person decided.
+/// Lists the written cases and the drafts that were left out, with reasons if no person decided.
 pub fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> String {
     let report = &summary.report;
     let mut out = String::new();

@@ -31,14 +31,13 @@ pub fn plan_notes(session: &Session) -> Vec<String> {
     let mut notes = Vec::new();
     if open > 0 {
         notes.push(format!(
-            "{now} of these {} can be drafted now; {open} stay open, for --model, --drafts FILE or --drafter traces",
+            "{now} of these {} can be drafted now; {open} need --model, --drafts FILE or --drafter traces",
             counted(now + open, "case"),
         ));
     }
     if now > BATCH_SIZE {
         notes.push(
-            "You need not do all of them: q after any batch keeps what you approved, and --resume continues."
-                .to_owned(),
+            "You do not need to finish: q after any batch keeps what you approved, and --resume continues.".to_owned(),
         );
     }
     notes

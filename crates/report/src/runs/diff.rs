@@ -100,7 +100,7 @@ fn section(change: Change, title: &str, cases: &[&CaseDiff], settings: ConsoleSe
         let id = if change == Change::Regression { palette.bold(id) } else { id };
         let trials = if trials_width > 0 { pad(trials, trials_width) } else { String::new() };
         let text = printable(case.error.as_deref().unwrap_or(&case.description));
-        // Long ids leave no room beside them.
+        // Long ids leave no space next to them.
         let indent = (id_width + trials_width + 6).min(settings.columns / 2);
         let mut lines = wrap(&text, settings.columns.saturating_sub(indent).max(20)).into_iter();
         let first = if indent < id_width + trials_width + 6 { String::new() } else { lines.next().unwrap_or_default() };

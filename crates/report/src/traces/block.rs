@@ -31,13 +31,13 @@ impl Canvas {
         self.out.push('\n');
     }
 
-    /// Adds a text of up to `max_lines` lines. `first` precedes the first line and is as wide as the indentation of the
+    /// Adds text of up to `max_lines` lines. `first` precedes the first line and is as wide as the indentation of the
     /// others.
     pub(crate) fn text(&mut self, text: &str, first: &str, indent: usize, max_lines: usize) {
         self.painted_text(text, (first, indent), max_lines, &|line| line.to_owned());
     }
 
-    /// Adds a text whose lines are painted.
+    /// Adds text whose lines are painted.
     pub(crate) fn painted_text(
         &mut self,
         text: &str,
@@ -47,7 +47,7 @@ impl Canvas {
     ) {
         let columns = self.settings.columns.saturating_sub(indent).max(20);
         let is_short = self.length == Length::Short;
-        // Do not wrap what cannot be shown: texts can have megabytes.
+        // Do not wrap what cannot be shown: a text can be megabytes long.
         let available = if is_short { columns.saturating_mul(max_lines + 1) } else { usize::MAX };
         let text = text.trim_end();
         let start = match text.char_indices().nth(available) {

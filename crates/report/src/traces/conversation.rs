@@ -79,7 +79,7 @@ impl PrintedResults {
     }
 }
 
-/// Parses a content that is the JSON of an object or a list.
+/// Parses content that is a JSON object or list.
 fn parse_json(content: &Value) -> Option<Value> {
     let value: Value = serde_json::from_str(content.as_str()?).ok()?;
     (value.is_object() || value.is_array()).then_some(value)

@@ -77,7 +77,7 @@ fn reports_results_left_out_of_the_confusion() {
     let text = coverage_text(&coverage, settings(Symbols::UNICODE));
     let (_, confusion) = text.split_once("Confusion").expect("a confusion");
     insta::assert_snapshot!(confusion, @"
-    in 6 answers of 1 result
+    in 6 answers from 1 result
      expected   called instead  times  rate
      tool_0   → tool_1              3  100%
      tool_1   → tool_2              2  100%

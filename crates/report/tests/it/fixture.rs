@@ -19,7 +19,7 @@ use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;
 
-/// A text that tries to break out of every format.
+/// Text that tries to break out of every format.
 pub(crate) const HOSTILE: &str = "\u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}\r\n::add-mask::x %0A::stop-commands::y ```\n</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end";
 
 /// A suite of a run.

@@ -131,8 +131,8 @@ async fn concurrent_ratings_reach_executions(#[case] kind: Kind, #[case] options
     })
     .await;
     assert_eq!(store.agreement("eval_x", 1).await.expect("counts").failed_positive, count as u64);
-    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
-    assert_eq!(found.len(), count);
+    let contradictions = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    assert_eq!(contradictions.len(), count);
     database.remove(store).await;
 }
 

@@ -41,7 +41,7 @@ enum Action {
     Rate {
         trace: usize,
         author: usize,
-        /// `None` withdraws the rating.
+        /// `None` retracts the rating.
         rating: Option<Rating>,
         seconds: i64,
     },
@@ -131,7 +131,7 @@ impl Model {
 
     /// Returns the contradictions of the newest versions, and whether they are resolved.
     fn contradictions(&self) -> Vec<(String, String, bool)> {
-        let mut found = Vec::new();
+        let mut contradictions = Vec::new();
         for (eval, (version, _)) in &self.newest {
             for (trace, result) in self.current(*eval, *version) {
                 if let (Some(passed), Some(rating)) = (result, self.rating(trace))
@@ -139,12 +139,12 @@ impl Model {
                 {
                     let key = (*eval, trace, self.traces[&trace], passed, rating);
                     let resolved = self.resolved.contains(&key);
-                    found.push((eval_id(*eval), trace_id(trace), resolved));
+                    contradictions.push((eval_id(*eval), trace_id(trace), resolved));
                 }
             }
         }
-        found.sort();
-        found
+        contradictions.sort();
+        contradictions
     }
 }
 

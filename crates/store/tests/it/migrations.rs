@@ -11,18 +11,18 @@ const RELEASED: [(&str, &str); 2] =
 #[test]
 fn released_migrations_are_unchanged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut found = Vec::new();
+    let mut migrations = Vec::new();
     for database in ["postgres", "sqlite"] {
         for entry in std::fs::read_dir(folder.join(database)).expect("a folder") {
             let path = entry.expect("an entry").path();
             let hash = short_hash(&std::fs::read(&path).expect("a file"));
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            found.push((format!("{database}/{name}"), hash));
+            migrations.push((format!("{database}/{name}"), hash));
         }
     }
-    found.sort();
-    let found: Vec<(&str, &str)> = found.iter().map(|(name, hash)| (name.as_str(), hash.as_str())).collect();
-    assert_eq!(found, RELEASED, "a migration was changed, or a new one is not listed");
+    migrations.sort();
+    let migrations: Vec<(&str, &str)> = migrations.iter().map(|(name, hash)| (name.as_str(), hash.as_str())).collect();
+    assert_eq!(migrations, RELEASED, "a migration was changed, or a new one is not listed");
 }
 
 #[test]

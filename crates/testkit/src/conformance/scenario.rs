@@ -175,7 +175,7 @@ impl Step<'_> {
     fn run(&self, placeholders: &Placeholders) -> Result<Output, String> {
         let text = |value: &Value| value.as_str().map(|text| placeholders.fill(text));
         let arguments: Option<Vec<String>> = self.rules["args"].as_array().into_iter().flatten().map(text).collect();
-        // Without a width, messages are not wrapped and can be found whatever the lengths of ids and paths.
+        // Without a width, messages are not wrapped and can be found regardless of the lengths of ids and paths.
         let mut command = self.project.command(arguments.ok_or("'args' must be strings")?).env_remove("COLUMNS");
         for (name, value) in self.rules.get("env").and_then(Value::as_object).into_iter().flatten() {
             command =

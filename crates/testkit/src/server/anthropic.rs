@@ -83,7 +83,7 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
     if is_valid {
         Ok(())
     } else {
-        Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool")))
+        Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or does not name a tool")))
     }
 }
 

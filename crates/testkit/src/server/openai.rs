@@ -97,7 +97,9 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
         Some(choice) if choice["type"] == "function" && tools.iter().any(|tool| name_of(tool) == name_of(choice)) => {
             Ok(())
         }
-        Some(choice) => Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool"))),
+        Some(choice) => {
+            Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or does not name a tool")))
+        }
     }
 }
 

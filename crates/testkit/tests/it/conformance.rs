@@ -170,5 +170,5 @@ fn refused_model_requests_are_problems(#[case] url: &str, #[case] reason: &str) 
 #[case(json!({"vektors": []}), "no vectors or scenarios")]
 fn reports_invalid_documents(#[case] document: Value, #[case] problem: &str) {
     let problems = run(&document, JUDGE).problems;
-    assert!(!problems.is_empty() && problems.iter().any(|found| found.contains(problem)), "{problems:?}");
+    assert!(!problems.is_empty() && problems.iter().any(|actual| actual.contains(problem)), "{problems:?}");
 }

@@ -233,7 +233,7 @@ mod tests {
         assert!(SUBJECTS.is_sorted() && NOUNS.is_sorted() && OBJECT_MARKERS.is_sorted() && SHORT_VERBS.is_sorted());
     }
 
-    fn found(name: &str, description: &str) -> Option<(ContractRule, String)> {
+    fn finding_of(name: &str, description: &str) -> Option<(ContractRule, String)> {
         let tool = Tool { name: name.to_owned(), ..Tool::default() };
         check(&tool, &Prose::of(description)).map(|finding| (finding.rule, finding.words.unwrap_or_default()))
     }
@@ -261,10 +261,10 @@ mod tests {
     #[case("Thinks of a number.")]
     #[case("Outputs of a run are compared.")]
     fn accepts_an_action(#[case] description: &str) {
-        let found = found("get_weather", description);
+        let actual = finding_of("get_weather", description);
         let expected =
             description.starts_with("Outputs").then(|| (ContractRule::DescriptionReturns, "Outputs of".to_owned()));
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[rstest]
@@ -284,7 +284,7 @@ mod tests {
     #[case("Currency converter.", "")]
     fn reports_a_missing_action(#[case] description: &str, #[case] words: &str) {
         let expected = (!words.is_empty()).then(|| (ContractRule::DescriptionAction, words.to_owned()));
-        assert_eq!(found("get_weather", description), expected);
+        assert_eq!(finding_of("get_weather", description), expected);
     }
 
     #[rstest]
@@ -300,6 +300,6 @@ mod tests {
         #[case] words: Option<&str>,
     ) {
         let expected = words.map(|words| (ContractRule::DescriptionReturns, words.to_owned()));
-        assert_eq!(found(name, description), expected);
+        assert_eq!(finding_of(name, description), expected);
     }
 }

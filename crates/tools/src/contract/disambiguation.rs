@@ -67,9 +67,10 @@ pub(super) fn sentence(other: &Tool) -> String {
 
 fn has_contrast(prose: &Prose<'_>) -> bool {
     let is_phrase = |at: usize, phrase: &[&str]| {
-        phrase.iter().enumerate().all(|(offset, word)| {
-            prose.words.get(at + offset).is_some_and(|found| found.text.replace('’', "'") == *word)
-        })
+        phrase
+            .iter()
+            .enumerate()
+            .all(|(offset, word)| prose.words.get(at + offset).is_some_and(|next| next.text.replace('’', "'") == *word))
     };
     (0..prose.words.len()).any(|at| CONTRAST_PHRASES.iter().any(|phrase| is_phrase(at, phrase)))
 }
@@ -101,7 +102,7 @@ mod tests {
 
     const FORECAST: &str = "Fetches the forecast. Use when the user asks about coming days.";
 
-    fn found(description: &str, neighbours: &str) -> Option<ContractFinding> {
+    fn finding_of(description: &str, neighbours: &str) -> Option<ContractFinding> {
         let tool = |name: &str, description: &str| Tool {
             name: name.to_owned(),
             description: Some(description.to_owned()).into(),
@@ -127,12 +128,12 @@ mod tests {
     #[case::no_neighbours("Fetches the weather.", "[]")]
     #[case::not_in_the_registry("Fetches the weather.", r#"["get_forcast"]"#)]
     fn accepts_disambiguation(#[case] description: &str, #[case] neighbours: &str) {
-        assert_eq!(found(description, neighbours), None);
+        assert_eq!(finding_of(description, neighbours), None);
     }
 
     #[test]
     fn suggests_the_neighbours_own_condition() {
-        let finding = found("Fetches the weather.", r#"["get_forecast", "get_climate"]"#).expect("a finding");
+        let finding = finding_of("Fetches the weather.", r#"["get_forecast", "get_climate"]"#).expect("a finding");
         assert_eq!(finding.also, ["get_climate", "get_forecast"]);
         assert_eq!(
             finding.suggestion,
@@ -143,8 +144,8 @@ mod tests {
     #[test]
     fn a_contrast_with_one_neighbour_does_not_cover_others() {
         let description = "Fetches the weather. For coming days use get_forecast instead. Not get_forecasts.";
-        let finding = found(description, r#"["get_forecast", "get_climate"]"#).expect("a finding");
+        let finding = finding_of(description, r#"["get_forecast", "get_climate"]"#).expect("a finding");
         assert_eq!(finding.also, ["get_climate"]);
-        assert!(found("Fetches my_get_forecast_v2.", r#"["get_forecast"]"#).is_some());
+        assert!(finding_of("Fetches my_get_forecast_v2.", r#"["get_forecast"]"#).is_some());
     }
 }

@@ -173,7 +173,7 @@ impl Groups {
 mod tests {
     use super::*;
 
-    fn found(descriptions: &[(&str, &str)]) -> Vec<(usize, ContractFinding)> {
+    fn findings_of(descriptions: &[(&str, &str)]) -> Vec<(usize, ContractFinding)> {
         let tool = |(name, description): &(&str, &str)| Tool {
             name: (*name).to_owned(),
             description: Some((*description).to_owned()).into(),
@@ -184,16 +184,16 @@ mod tests {
 
     #[test]
     fn equal_except_for_the_name_is_a_duplicate() {
-        let found = found(&[
+        let findings = findings_of(&[
             ("send_mail", "send_mail sends a message to a person at once."),
             ("get_weather", "Fetches the current weather of a city."),
             ("send_note", "send_note sends a message to a person at once."),
         ]);
-        assert_eq!(found.len(), 1);
-        assert_eq!((found[0].0, found[0].1.tool.as_str()), (0, "send_mail"));
-        assert_eq!(found[0].1.also, ["send_note"]);
+        assert_eq!(findings.len(), 1);
+        assert_eq!((findings[0].0, findings[0].1.tool.as_str()), (0, "send_mail"));
+        assert_eq!(findings[0].1.also, ["send_note"]);
         assert_eq!(
-            found[0].1.message,
+            findings[0].1.message,
             "the description is nearly the same as that of 'send_note': they share 'message', 'once', 'person', \
              'send', and no word differs"
         );
@@ -203,9 +203,9 @@ mod tests {
     fn equal_descriptions_are_duplicates_regardless_of_names() {
         let text = "Reads the weather of a city as get_weather sees it.";
         for names in [["a", "b"], ["weather", "city"], ["get_weather", "get_city"]] {
-            let found = found(&names.map(|name| (name, text)));
-            assert_eq!(found.len(), 1, "{names:?}");
-            assert_eq!(found[0].1.message, format!("the description is the same as that of '{}'", names[1]));
+            let findings = findings_of(&names.map(|name| (name, text)));
+            assert_eq!(findings.len(), 1, "{names:?}");
+            assert_eq!(findings[0].1.message, format!("the description is the same as that of '{}'", names[1]));
         }
     }
 
@@ -214,21 +214,21 @@ mod tests {
         let names: Vec<String> = (0..2000).map(|number| format!("tool_{number}")).collect();
         let tools: Vec<(&str, &str)> =
             names.iter().map(|name| (name.as_str(), "Sends a message to a person.")).collect();
-        let found = found(&tools);
-        assert_eq!((found.len(), found[0].1.also.len()), (1, 1999));
-        assert!(found[0].1.message.contains("'tool_6' and 1993 more"), "{}", found[0].1.message);
+        let findings = findings_of(&tools);
+        assert_eq!((findings.len(), findings[0].1.also.len()), (1, 1999));
+        assert!(findings[0].1.message.contains("'tool_6' and 1993 more"), "{}", findings[0].1.message);
     }
 
     #[test]
     fn descriptions_with_their_own_subject_are_not_duplicates() {
         let long: String = (b'a'..=b'z').map(|letter| char::from(letter).to_string().repeat(3) + " ").collect();
         let (shop, library) = (format!("Finds a shop {long}."), format!("Finds a library {long}."));
-        assert_eq!(found(&[("shop.find", &shop), ("library.find", &library)]), []);
-        assert_eq!(found(&[("find_1", &shop), ("find_2", &library)]).len(), 1);
+        assert_eq!(findings_of(&[("shop.find", &shop), ("library.find", &library)]), []);
+        assert_eq!(findings_of(&[("find_1", &shop), ("find_2", &library)]).len(), 1);
     }
 
     #[test]
     fn ignores_empty_descriptions() {
-        assert_eq!(found(&[("a", ""), ("b", ""), ("c", "the"), ("d", "a")]), []);
+        assert_eq!(findings_of(&[("a", ""), ("b", ""), ("c", "the"), ("d", "a")]), []);
     }
 }

@@ -45,10 +45,15 @@ mod tests {
     #[case::characters_not_bytes("é", 600, false, false)]
     #[case::long("a", 601, false, true)]
     #[case::too_long("天", 1025, false, true)]
-    fn checks_the_length(#[case] letter: &str, #[case] count: usize, #[case] is_vague: bool, #[case] found: bool) {
+    fn checks_the_length(
+        #[case] letter: &str,
+        #[case] count: usize,
+        #[case] is_vague: bool,
+        #[case] has_finding: bool,
+    ) {
         let text = letter.repeat(count);
         let finding = check(&Tool::default(), &Prose::of(&text), is_vague);
-        assert_eq!(finding.is_some(), found);
+        assert_eq!(finding.is_some(), has_finding);
         assert_eq!(finding.is_some_and(|finding| finding.message.contains("1024")), count > PROVIDER_LIMIT);
     }
 }

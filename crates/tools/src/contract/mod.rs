@@ -135,7 +135,9 @@ pub fn corrected_description(tool: &Tool, findings: &[&ContractFinding], registr
     for (index, words) in prose.sentences.iter().enumerate() {
         let span = prose.span(words.start, words.end - 1);
         let text = prose.text[span.clone()].trim_end_matches(['.', '!', '?']);
-        let is_empty = empty_condition.as_ref().is_some_and(|found| span.start <= found.start && found.end <= span.end);
+        let is_empty = empty_condition
+            .as_ref()
+            .is_some_and(|condition| span.start <= condition.start && condition.end <= span.end);
         let is_vague = has(ContractRule::DescriptionVague) && empty_condition.is_none();
         match index {
             _ if is_empty => {}

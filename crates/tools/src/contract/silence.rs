@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn rejects_unknown_rules_with_a_suggestion() {
         let problems = read(&json!({"a": ["description-vauge"], "b": "all", "c": [1]})).expect_err("invalid");
-        let found: Vec<_> =
+        let messages: Vec<_> =
             problems.iter().map(|problem| (problem.pointer.as_str(), problem.message.as_str())).collect();
         assert_eq!(
-            found,
+            messages,
             [
                 ("/a/0", "unknown or non-silenceable rule 'description-vauge'"),
                 ("/b", "'b' must be an array of rules or \"*\", found a string"),

@@ -72,8 +72,8 @@ fn reports_each_rule_once_and_in_order() {
         tool("y", "Returns JSON with the price of one share."),
         tool("z", "This tool handles stuff."),
     ]);
-    let found = rules(&registry, r#"{"x": {"overlaps": ["y"]}}"#);
-    let of = |name: &str| found.iter().filter(|(_, tool)| tool == name).map(|(rule, _)| *rule).collect::<Vec<_>>();
+    let rules = rules(&registry, r#"{"x": {"overlaps": ["y"]}}"#);
+    let of = |name: &str| rules.iter().filter(|(_, tool)| tool == name).map(|(rule, _)| *rule).collect::<Vec<_>>();
     assert_eq!(
         of("x"),
         [DescriptionAction, DescriptionTrigger, DescriptionDisambiguation, DescriptionVague, DescriptionDuplicate]

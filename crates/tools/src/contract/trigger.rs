@@ -179,8 +179,8 @@ fn condition_from(words: &[Word], at: usize, own: &str) -> Option<usize> {
     }
     if word == "used" {
         let is_passive = at > 0 && matches!(text(at - 1), "be" | "is" | "are");
-        let found = condition_after(at + 1, &|word| FILLER_WORDS.contains(&word))?;
-        return (is_passive || matches!(text(found), "when" | "whenever" | "if")).then_some(found);
+        let condition = condition_after(at + 1, &|word| FILLER_WORDS.contains(&word))?;
+        return (is_passive || matches!(text(condition), "when" | "whenever" | "if")).then_some(condition);
     }
     if matches!(word, "when" | "whenever" | "if" | "anytime") {
         let person = (at + 1..=at + 2).find(|&at| PERSON_WORDS.contains(&text(at)))?;
@@ -247,8 +247,8 @@ mod tests {
     #[case("Lists holdings. Use for portfolios.", None)]
     #[case("Lists holdings.", None)]
     fn finds_empty_conditions(#[case] description: &str, #[case] expected: Option<&str>) {
-        let found = empty_condition(&Prose::of(description), &tool());
-        assert_eq!(found.map(|span| &description[span]), expected);
+        let condition = empty_condition(&Prose::of(description), &tool());
+        assert_eq!(condition.map(|span| &description[span]), expected);
     }
 
     #[test]

@@ -176,7 +176,7 @@ mod tests {
         assert!(FILLERS.is_sorted() && VAGUE_VERBS.is_sorted() && VAGUE_OBJECTS.is_sorted() && PRAISE.is_sorted());
     }
 
-    fn found(description: &str) -> Option<ContractFinding> {
+    fn finding_of(description: &str) -> Option<ContractFinding> {
         let tool = Tool { name: "get_weather".to_owned(), ..Tool::default() };
         check(&tool, &Prose::of(description))
     }
@@ -192,7 +192,7 @@ mod tests {
     #[case("Reads the mail of a person. A helpful tool.", "helpful")]
     #[case("Gets data. Use when the user asks for weather of a city or a region.", "data")]
     fn reports_vague_words(#[case] description: &str, #[case] words: &str) {
-        assert_eq!(found(description).expect("a finding").words.as_deref(), Some(words));
+        assert_eq!(finding_of(description).expect("a finding").words.as_deref(), Some(words));
     }
 
     #[rstest]
@@ -200,7 +200,7 @@ mod tests {
     #[case("Get the weather in a location", "only 'location'")]
     #[case("Weather!", "no meaningful words")]
     fn reports_descriptions_that_only_repeat_the_name(#[case] description: &str, #[case] remaining: &str) {
-        let message = found(description).expect("a finding").message;
+        let message = finding_of(description).expect("a finding").message;
         assert_eq!(message, format!("apart from the tool's name, the description has {remaining}"));
     }
 
@@ -212,6 +212,6 @@ mod tests {
     #[case("Gets the weather given its latitude and longitude.")]
     #[case("Searches the catalogue. Use when the user looks for something to buy.")]
     fn accepts_specific_descriptions(#[case] description: &str) {
-        assert_eq!(found(description), None);
+        assert_eq!(finding_of(description), None);
     }
 }

@@ -218,9 +218,9 @@ impl<'c> Counter<'c> {
         if let Some(known) = self.nearest.get(name) {
             return known.clone();
         }
-        let found = nearest(name, &self.names).map(str::to_owned);
-        self.nearest.insert(name.to_owned(), found.clone());
-        found
+        let suggestion = nearest(name, &self.names).map(str::to_owned);
+        self.nearest.insert(name.to_owned(), suggestion.clone());
+        suggestion
     }
 
     fn finish(self) -> Coverage {

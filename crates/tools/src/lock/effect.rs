@@ -215,7 +215,7 @@ mod tests {
         EvalFile { metadata, tier, tool_name: tool.to_owned(), hash: String::new(), cases: vec![case] }
     }
 
-    fn found(file: &EvalFile, before: Vec<Tool>, now: Vec<Tool>) -> Vec<String> {
+    fn effects_of(file: &EvalFile, before: Vec<Tool>, now: Vec<Tool>) -> Vec<String> {
         let (before, now) = (Registry::from_tools(before), Registry::from_tools(now));
         let diff = LockDiff::of(&ToolsLock::of(&before), &ToolsLock::of(&now), true);
         effects(file, &diff, &now).iter().map(Effect::sentence).collect()
@@ -231,7 +231,7 @@ mod tests {
     #[case::removed(tool("fetch_it", "b", "1.0.0"), "its tool get_it was removed")]
     fn detects_changes_of_the_files_tool(#[case] now: Tool, #[case] effect: &str) {
         let file = file("get-it", Tier::Golden, &[], None);
-        assert_eq!(found(&file, vec![tool("get_it", "a", "1.0.0")], vec![now]).join("|"), effect);
+        assert_eq!(effects_of(&file, vec![tool("get_it", "a", "1.0.0")], vec![now]).join("|"), effect);
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let file = file("t", Tier::Labeled, &["t"], Some(metadata));
         let more = ["a", "b"].map(|name| tool(name, name, "1"));
         let now = std::iter::once(now).chain(more).collect();
-        assert_eq!(found(&file, vec![tool("t", "old", "1.0.0")], now), Vec::<String>::new());
+        assert_eq!(effects_of(&file, vec![tool("t", "old", "1.0.0")], now), Vec::<String>::new());
     }
 
     #[test]
@@ -256,16 +256,16 @@ mod tests {
         let now = vec![tool("t", "new", "1")];
         let hash = now[0].description_hash().expect("a hash");
         let sentence = format!("written for description 0123456789ab of t, which is now {hash}");
-        assert_eq!(found(&file, vec![tool("t", "old", "1")], now), [sentence]);
+        assert_eq!(effects_of(&file, vec![tool("t", "old", "1")], now), [sentence]);
     }
 
     #[test]
     fn reports_cases_that_name_a_removed_tool() {
         let file = file("a", Tier::Labeled, &["b", "b"], None);
         let before = vec![tool("a", "a", "1"), tool("b", "b", "1")];
-        assert_eq!(found(&file, before.clone(), vec![tool("a", "a", "1")]), ["1 case names b, which was removed"]);
+        assert_eq!(effects_of(&file, before.clone(), vec![tool("a", "a", "1")]), ["1 case names b, which was removed"]);
         let renamed = vec![tool("a", "a", "1"), tool("c", "b", "1")];
-        assert_eq!(found(&file, before, renamed), ["1 case names b, which was removed (renamed to c?)"]);
+        assert_eq!(effects_of(&file, before, renamed), ["1 case names b, which was removed (renamed to c?)"]);
     }
 
     #[rstest]
@@ -274,6 +274,6 @@ mod tests {
     #[case(Tier::Golden, 4, "")]
     fn registry_growth_affects_labeled_files_only(#[case] tier: Tier, #[case] size: usize, #[case] effect: &str) {
         let tools = |size| ["a", "b", "c", "d"][..size].iter().map(|name| tool(name, name, "1")).collect::<Vec<_>>();
-        assert_eq!(found(&file("a", tier, &[], None), tools(2), tools(size)).join("|"), effect);
+        assert_eq!(effects_of(&file("a", tier, &[], None), tools(2), tools(size)).join("|"), effect);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{LOCK_VERSION, LockedField, LockedTool, ToolsLock};
 use karat_json::{
-    Finding, ObjectReader, Path, Problems, parse, read_array, read_positive_count, read_string, read_word, type_name,
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_enum, read_positive_count, read_string, type_name,
 };
 
 /// Length of a hash.
@@ -88,7 +88,7 @@ fn read_hash(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
 }
 
 fn read_field(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<LockedField> {
-    read_word(value, path, problems, &LockedField::ALL.map(LockedField::key), LockedField::from_key)
+    read_enum(value, path, problems, &LockedField::ALL.map(LockedField::key), LockedField::from_key)
 }
 
 #[cfg(test)]
@@ -120,8 +120,8 @@ mod tests {
     )]
     fn reports_all_problems(#[case] text: &str, #[case] messages: &str) {
         let findings = ToolsLock::read(text.as_bytes()).expect_err("invalid");
-        let found: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
-        assert_eq!(found.join("|"), messages);
+        let actual: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(actual.join("|"), messages);
     }
 
     #[test]

@@ -145,9 +145,9 @@ impl<'c> Checker<'c> {
                 }
             }
             if members.len() < MIN_CLUSTER_SIZE {
-                let found = members.len();
-                let message = format!("a cluster needs at least {MIN_CLUSTER_SIZE} tools, found {found}");
-                let help = (found == 2).then(|| "declare two tools as an overlap".to_owned());
+                let count = members.len();
+                let message = format!("a cluster needs at least {MIN_CLUSTER_SIZE} tools, found {count}");
+                let help = (count == 2).then(|| "declare two tools as an overlap".to_owned());
                 self.warn(SMALL_CLUSTER, pointer.clone(), message, help);
             }
             if !members.contains(entry.tool.as_str()) {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// Returns rule, pointer and message of each finding, and asserts that every pointer is valid.
-    fn found(map: &Value, registry: Option<&Registry>) -> Vec<(&'static str, String, String)> {
+    fn findings_of(map: &Value, registry: Option<&Registry>) -> Vec<(&'static str, String, String)> {
         let text = map.to_string();
         let map = OverlapMap::read(text.as_bytes()).expect("valid");
         let findings = check_overlaps(&map, registry);
@@ -230,8 +230,8 @@ mod tests {
             "b": {"overlaps": ["a"], "clusters": [["a", "b", "c"]]},
             "c": {"clusters": [["a", "b", "c"]]},
         });
-        assert_eq!(found(&map, Some(&registry(&["a", "b", "c"]))), []);
-        assert_eq!(found(&map, None), []);
+        assert_eq!(findings_of(&map, Some(&registry(&["a", "b", "c"]))), []);
+        assert_eq!(findings_of(&map, None), []);
     }
 
     #[rstest]
@@ -246,7 +246,7 @@ mod tests {
     #[case(json!({"tools": [{"tool": "a", "overlaps": [{"tool": "b"}]}]}), ASYMMETRIC, "/tools/0/overlaps/0/tool", "'a' overlaps 'b', but not vice versa")]
     #[case(json!({"tools": [{"tool": "a", "clusters": [{"tools": ["a", "a", "b", "c"]}]}]}), REPEATED, "/tools/0/clusters/0/tools/1", "'a' is a duplicate")]
     fn reports_findings(#[case] map: Value, #[case] rule: &'static str, #[case] pointer: &str, #[case] message: &str) {
-        let all = found(&map, None);
+        let all = findings_of(&map, None);
         assert!(all.contains(&(rule, pointer.to_owned(), message.to_owned())), "{all:?}");
     }
 
@@ -261,7 +261,7 @@ mod tests {
     fn an_unknown_tool_is_an_error_unless_the_registry_has_gaps() {
         let map = json!({"get_wether": {"overlaps": ["b"]}, "b": {"overlaps": ["get_wether"]}});
         let mut registry = registry(&["get_weather", "b"]);
-        let all = found(&map, Some(&registry));
+        let all = findings_of(&map, Some(&registry));
         let locations: Vec<&str> = all.iter().map(|(_, pointer, _)| pointer.as_str()).collect();
         assert_eq!(locations, ["/get_wether", "/b/overlaps/0"]);
         let map = OverlapMap::read(map.to_string().as_bytes()).expect("valid");
@@ -289,7 +289,7 @@ mod tests {
     #[case(ring(50, 3), 1)]
     #[case(ring(50, 6), 51)]
     fn a_large_map_must_be_sparse(#[case] map: Value, #[case] count: usize) {
-        let all = found(&map, None);
+        let all = findings_of(&map, None);
         assert!(all.iter().all(|(rule, _, _)| *rule == DENSE));
         assert_eq!(all.len(), count, "{:?}", all.first());
     }

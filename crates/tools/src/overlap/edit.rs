@@ -74,7 +74,7 @@ impl OverlapEditor {
     pub fn add(&mut self, tool: &str, other: &str) -> Result<(), OverlapEditError> {
         for (tool, other) in [(tool, other), (other, tool)] {
             let is_declared =
-                self.entry(tool).is_some_and(|entry| entry.overlaps.iter().any(|found| found.tool == other));
+                self.entry(tool).is_some_and(|entry| entry.overlaps.iter().any(|overlap| overlap.tool == other));
             if !is_declared {
                 self.push(tool, "overlaps", &json!(other))?;
                 self.changes.push(OverlapChange::OverlapAdded { tool: tool.to_owned(), other: other.to_owned() });
@@ -119,10 +119,10 @@ impl OverlapEditor {
     /// Removes an overlap in both directions.
     pub fn remove(&mut self, tool: &str, other: &str) -> Result<(), OverlapEditError> {
         for (tool, other) in [(tool, other), (other, tool)] {
-            let found = |entry: &OverlapEntry| entry.overlaps.iter().rposition(|found| found.tool == other);
+            let position = |entry: &OverlapEntry| entry.overlaps.iter().rposition(|overlap| overlap.tool == other);
             let mut is_removed = false;
             // It may be a duplicate.
-            while let Some(index) = self.entry(tool).as_ref().and_then(found) {
+            while let Some(index) = self.entry(tool).as_ref().and_then(position) {
                 self.json.remove(&format!("/{}/overlaps/{index}", pointer_key(tool)))?;
                 is_removed = true;
             }
@@ -366,7 +366,7 @@ mod tests {
             let map = OverlapMap::read(editor.json.text().as_bytes()).expect("valid");
             prop_assert_eq!(super::super::check_overlaps(&map, None), []);
             for (tool, other) in &pairs {
-                prop_assert!(map.neighbours(tool).any(|found| found == other));
+                prop_assert!(map.neighbours(tool).any(|neighbour| neighbour == other));
                 editor.remove(other, tool).expect("an edit");
             }
             prop_assert_eq!(editor.into_text(), "{}\n");

@@ -167,20 +167,20 @@ mod tests {
 
     #[test]
     fn suggests_similar_tools_and_tools_that_mention_each_other() {
-        let found = suggest(&registry(), None, None, DEFAULT_MIN_SIMILARITY);
-        assert_eq!(pairs(&found), [("get_weather", "get_forecast"), ("send_mail", "search")]);
-        assert_eq!(found.list[0].named_by, ["get_forecast"]);
-        assert!(found.list[0].shared_words.contains(&"weather".to_owned()));
-        assert!(found.list[1].score < DEFAULT_MIN_SIMILARITY);
-        assert_eq!(found.without_description, ["unknown"]);
+        let suggestions = suggest(&registry(), None, None, DEFAULT_MIN_SIMILARITY);
+        assert_eq!(pairs(&suggestions), [("get_weather", "get_forecast"), ("send_mail", "search")]);
+        assert_eq!(suggestions.list[0].named_by, ["get_forecast"]);
+        assert!(suggestions.list[0].shared_words.contains(&"weather".to_owned()));
+        assert!(suggestions.list[1].score < DEFAULT_MIN_SIMILARITY);
+        assert_eq!(suggestions.without_description, ["unknown"]);
         assert_eq!(pairs(&suggest(&registry(), None, None, 1.0)).len(), 2);
     }
 
     #[test]
     fn only_counts_declared_pairs() {
         let map = OverlapMap::read(br#"{"get_forecast": {"overlaps": ["get_weather"]}}"#).expect("valid");
-        let found = suggest(&registry(), Some(&map), None, DEFAULT_MIN_SIMILARITY);
-        assert_eq!((pairs(&found), found.declared), (vec![("send_mail", "search")], 1));
+        let suggestions = suggest(&registry(), Some(&map), None, DEFAULT_MIN_SIMILARITY);
+        assert_eq!((pairs(&suggestions), suggestions.declared), (vec![("send_mail", "search")], 1));
     }
 
     #[test]
@@ -194,10 +194,10 @@ mod tests {
         confusion.add(&expect("unknown"), &called("search"));
         confusion.add(&expect("unknown"), &called("gone"));
         confusion.add(&expect("unknown"), &[]);
-        let found = suggest(&registry(), None, Some(&confusion), DEFAULT_MIN_SIMILARITY);
-        assert_eq!(pairs(&found)[0], ("search", "unknown"));
-        assert_eq!((found.list[0].confused, found.list[0].score), ((2, 1), 0.0));
-        assert_eq!(found.list.len(), 3);
+        let suggestions = suggest(&registry(), None, Some(&confusion), DEFAULT_MIN_SIMILARITY);
+        assert_eq!(pairs(&suggestions)[0], ("search", "unknown"));
+        assert_eq!((suggestions.list[0].confused, suggestions.list[0].score), ((2, 1), 0.0));
+        assert_eq!(suggestions.list.len(), 3);
     }
 
     #[rstest]

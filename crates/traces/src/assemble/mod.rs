@@ -24,12 +24,12 @@ use new_messages::SeenMessages;
 use step::StepBuilder;
 use tree::Tree;
 
-/// The metadata key of entries of `tool_calls` that name no tool.
+/// The metadata key of entries of `tool_calls` without a tool name.
 pub const UNREAD_CALLS_KEY: &str = "unread_tool_calls";
 
 /// A document, and the feedback in the source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Assembled {
+pub struct AssembledTrace {
     pub document: TraceContent,
     /// Whether some span is a call of a model, a tool or an agent.
     pub has_agent_spans: bool,
@@ -37,7 +37,7 @@ pub struct Assembled {
 }
 
 /// Assembles a document. The result does not depend on the order in which the parts were merged.
-pub fn assemble(parts: &TraceParts) -> Assembled {
+pub fn assemble(parts: &TraceParts) -> AssembledTrace {
     let tree = Tree::new(parts);
     let mut builders = step::from_models(&tree);
     let has_models = !builders.is_empty();
@@ -96,7 +96,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
         tree.by_time.iter().flat_map(|index| vocabulary::annotations(&tree.spans[*index], &parts.source)).collect();
     let has_agent_spans =
         [Role::Model, Role::Tool, Role::Agent].iter().any(|role| tree.with_role(*role).next().is_some());
-    Assembled { document, has_agent_spans, feedback }
+    AssembledTrace { document, has_agent_spans, feedback }
 }
 
 /// Returns the metadata of the trace from the root span: its service, and the user's metadata.

@@ -36,7 +36,7 @@ pub(super) struct StepBuilder {
     pub(super) agent: Option<String>,
     pub(super) stop_reason: Option<String>,
     pub(super) usage: StepUsage,
-    /// Entries of the answer's `tool_calls` that name no tool.
+    /// Entries of the answer's `tool_calls` without a tool name.
     pub(super) unread_calls: Vec<Value>,
 }
 

@@ -47,7 +47,7 @@ pub(super) enum Reply {
 
 impl Reply {
     /// Returns the value, or an error if the path was not found.
-    pub(super) fn found(self, path: &str) -> Result<Value, LangfuseError> {
+    pub(super) fn into_value(self, path: &str) -> Result<Value, LangfuseError> {
         match self {
             Self::Found(value) => Ok(value),
             Self::NotFound => Err(LangfuseError::NotFound(format!("api/public/{path}"))),

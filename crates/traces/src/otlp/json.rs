@@ -134,7 +134,7 @@ const SCOPE_SPANS: [&str; 4] =
 fn add_children(
     children: Vec<Value>,
     location: &str,
-    parent: &Inherited<'_>,
+    parent: &InheritedValues<'_>,
     depth: usize,
     collector: &mut SpanCollector,
 ) {
@@ -160,7 +160,7 @@ fn add_children(
 }
 
 /// The values that child spans inherit from their parent.
-struct Inherited<'p> {
+struct InheritedValues<'p> {
     trace_id: &'p str,
     span_id: &'p str,
     resource: &'p Map<String, Value>,
@@ -250,7 +250,7 @@ fn add_tree(
     };
     match read_span(map) {
         Ok((trace_id, mut span)) => {
-            let inherited = Inherited { trace_id: &trace_id, span_id: &span.id, resource: &own };
+            let inherited = InheritedValues { trace_id: &trace_id, span_id: &span.id, resource: &own };
             add_children(children, location, &inherited, depth, collector);
             span.resource.clone_from(&own);
             span.scope = own_scope;

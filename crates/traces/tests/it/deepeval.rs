@@ -42,7 +42,7 @@ fn reads_test_cases() {
 
     let unnamed = json!({"input": "a", "actual_output": "b", "tools_called": [{"tool": "x"}]});
     let refused = read_text(None, &unnamed.to_string()).remove(0).expect_err("no name").to_string();
-    assert_eq!(refused, "line 1: an entry of 'tools_called' names no tool: {\"tool\":\"x\"}");
+    assert_eq!(refused, "line 1: an entry of 'tools_called' has no tool name: {\"tool\":\"x\"}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn whole(piece: Piece) -> ImportedTrace {
     }
 }
 
-/// Reads a text in this or the detected format.
+/// Reads text in this or the detected format.
 pub(crate) fn read_text(format: Option<TraceFormat>, text: &str) -> Vec<Result<Piece, ReadError>> {
     read(format, Cursor::new(text.as_bytes().to_vec())).collect()
 }

@@ -200,7 +200,7 @@ fn merges_the_event_spans_of_beeai() {
 }
 
 #[test]
-fn keeps_calls_that_name_no_tool_in_the_metadata() {
+fn keeps_calls_without_a_tool_name_in_the_metadata() {
     let document = document([model("m", 1, &json!([{"id": "1", "what": "rain"}]))]);
     assert_eq!(document.metadata["unread_tool_calls"], json!([{"id": "1", "what": "rain"}]));
 }

@@ -489,7 +489,7 @@ fn a_nested_tool_span_does_not_match_another_call() {
 
 /// Some models number their calls from zero in each answer.
 #[test]
-fn reused_call_ids_are_kept_apart() {
+fn distinguishes_reused_call_ids() {
     let asks = |city: &str| calls(Some("call_0"), "weather", json!({"city": city}))[0].clone();
     let answer = |text: &str| json!({"role": "tool", "tool_call_id": "call_0", "content": text});
     let chats = || {

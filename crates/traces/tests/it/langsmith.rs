@@ -150,7 +150,7 @@ fn assembles_runs_into_steps() {
 }
 
 #[test]
-fn reads_lines_lists_wrappers_and_trees_alike() {
+fn reads_lines_lists_wrappers_and_trees() {
     let lines = lines(&runs());
     let expected = assemble(&merged(&lines)).document;
     let list = Value::Array(runs()).to_string();

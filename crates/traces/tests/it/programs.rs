@@ -180,8 +180,8 @@ fn reads_mlflow_traces() {
     assert_eq!((imported.format, imported.trace_id.as_str()), (TraceFormat::Mlflow, "tr-1"));
     assert_eq!((imported.feedback[0].author.as_str(), imported.feedback[0].rating), ("ada", Rating::Negative));
     let document = document(imported);
-    let found: Vec<_> = calls(&document).iter().map(|call| (call.name.clone(), call.result.clone())).collect();
-    assert_eq!(found, [("get_weather".to_owned(), json!("sunny")), ("get_weather".to_owned(), json!("rain"))]);
+    let results: Vec<_> = calls(&document).iter().map(|call| (call.name.clone(), call.result.clone())).collect();
+    assert_eq!(results, [("get_weather".to_owned(), json!("sunny")), ("get_weather".to_owned(), json!("rain"))]);
     assert_eq!(
         (document.model.as_deref(), document.usage.and_then(|usage| usage.input_tokens)),
         (Some("gpt-x"), Some(9))
@@ -407,5 +407,5 @@ fn an_entry_of_tool_calls_that_names_no_tool_is_refused() {
     let log = json!({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "what": "rain"}]}]});
     let read = read_text(None, &log.to_string());
     let [Err(ReadError::Refused(refused))] = read.as_slice() else { panic!("{read:?}") };
-    assert_eq!(refused.message, r#"messages[1]: an entry of 'tool_calls' names no tool: {"id":"1","what":"rain"}"#);
+    assert_eq!(refused.message, r#"messages[1]: an entry of 'tool_calls' has no tool name: {"id":"1","what":"rain"}"#);
 }

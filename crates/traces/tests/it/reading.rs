@@ -124,8 +124,8 @@ fn reads_list_elements_one_by_one() {
 
 #[test]
 fn an_io_error_ends_the_iteration() {
-    struct Broken(bool);
-    impl Read for Broken {
+    struct BrokenReader(bool);
+    impl Read for BrokenReader {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             if std::mem::replace(&mut self.0, true) {
                 return Err(io::Error::other("disk gone"));
@@ -136,7 +136,7 @@ fn an_io_error_ends_the_iteration() {
         }
     }
     // The first two bytes are read separately to detect compression.
-    let read = render(read(None, Cursor::new(format!("{A}\n")).chain(Broken(false))));
+    let read = render(read(None, Cursor::new(format!("{A}\n")).chain(BrokenReader(false))));
     assert_eq!(read, ["karat a", "karat a", "karat b", "! disk gone"]);
 }
 

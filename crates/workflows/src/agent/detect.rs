@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use karat_agents::{Detected, Evidence, Preset, Trial, detect_by_replies, discover};
+use karat_agents::{DetectedAgent, DetectionAttempt, Evidence, Preset, detect_by_replies, discover};
 use karat_json::{Finding, InvalidFile, JsonText, Side};
 use karat_project::{create_file, read_text, replace_file};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ const MAX_REPLY_TIME: Duration = Duration::from_secs(20);
 
 const ENDPOINT_KEY: &str = "agentEndpoint";
 
-/// What was found at a URL.
+/// The result of detecting the agent at a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Detection {
@@ -35,16 +35,16 @@ pub struct Detection {
     /// How the agent was recognised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// The description of the preset, and what else to know, such as other values of parameters.
+    /// The description of the preset, and hints such as other values of parameters.
     pub notes: Vec<String>,
-    /// The kinds for which a message was sent, without success.
+    /// The kinds that were tried with a message, without success.
     pub tried: Vec<TriedKind>,
     /// The file to which the endpoint was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
 }
 
-/// A kind that the agent is not.
+/// A kind that was tried without success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TriedKind {
@@ -55,7 +55,7 @@ pub struct TriedKind {
 }
 
 impl Detection {
-    pub fn is_found(&self) -> bool {
+    pub fn is_recognised(&self) -> bool {
         self.agent_endpoint.is_some()
     }
 }
@@ -65,22 +65,22 @@ pub fn complete_url(url: &str) -> String {
     if url.contains("://") { url.to_owned() } else { format!("http://{url}") }
 }
 
-/// Asks the documented discovery endpoints of all products. This has no side effects.
+/// Requests the documented discovery endpoints of all products. This has no side effects.
 pub async fn by_discovery(url: &str) -> Result<Detection, Error> {
-    let found = discover(url).await.map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(detection(url, found, Vec::new()))
+    let agent = discover(url).await.map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(detection(url, agent, Vec::new()))
 }
 
-/// Sends a message in the form of each product.
+/// Sends a message in the format of each product.
 pub async fn by_replies(url: &str, context: &Context<'_>) -> Detection {
     let timeout = context.settings.timeout.min(MAX_REPLY_TIME);
-    let (found, trials) = detect_by_replies(url, MESSAGE, timeout).await;
-    detection(url, found, trials)
+    let (agent, attempts) = detect_by_replies(url, MESSAGE, timeout).await;
+    detection(url, agent, attempts)
 }
 
-fn detection(url: &str, found: Option<Detected>, trials: Vec<Trial>) -> Detection {
-    let tried = |Trial { kind, problem }| TriedKind { kind: kind.map(str::to_owned), problem };
-    let tried = trials.into_iter().map(tried).collect();
+fn detection(url: &str, agent: Option<DetectedAgent>, attempts: Vec<DetectionAttempt>) -> Detection {
+    let tried = |DetectionAttempt { kind, problem }| TriedKind { kind: kind.map(str::to_owned), problem };
+    let tried = attempts.into_iter().map(tried).collect();
     let mut detection = Detection {
         url: url.to_owned(),
         agent_endpoint: None,
@@ -90,7 +90,7 @@ fn detection(url: &str, found: Option<Detected>, trials: Vec<Trial>) -> Detectio
         tried,
         written: None,
     };
-    if let Some(Detected { kind, endpoint, evidence, notes }) = found {
+    if let Some(DetectedAgent { kind, endpoint, evidence, notes }) = agent {
         detection.evidence = Some(match evidence {
             Evidence::Discovery(url) => format!("the reply of {url}"),
             Evidence::Path => "the path of the URL".to_owned(),
@@ -98,7 +98,7 @@ fn detection(url: &str, found: Option<Detected>, trials: Vec<Trial>) -> Detectio
         });
         detection.agent_endpoint = Some(endpoint);
         detection.notes =
-            kind.and_then(Preset::named).map(|preset| preset.description).into_iter().chain(notes).collect();
+            kind.and_then(Preset::by_name).map(|preset| preset.description).into_iter().chain(notes).collect();
         detection.kind = kind.map(str::to_owned);
     }
     detection
@@ -129,7 +129,7 @@ fn with_endpoint(file: &Path, display_path: &str, endpoint: &str) -> Result<Stri
     })?;
     let value: Value = serde_json::from_str(json.text()).unwrap_or_default();
     if value.get("matrix").is_some() {
-        return Err(Error::invalid(format!("{display_path} has 'matrix', which '{ENDPOINT_KEY}' would contradict"))
+        return Err(Error::invalid(format!("{display_path} has 'matrix', which conflicts with '{ENDPOINT_KEY}'"))
             .hint(format!("add \"{endpoint}\" to 'matrix'")));
     }
     let edited = if value.get(ENDPOINT_KEY).is_some() {

@@ -28,11 +28,11 @@ pub struct PresetSummary {
     pub description: String,
     /// A typical value of `agentEndpoint`.
     pub example: String,
-    /// Whether replies tell tool calls.
+    /// Whether replies report tool calls.
     pub calls: Reported,
-    /// Whether replies tell which calls failed.
+    /// Whether replies report which calls failed.
     pub failures: Reported,
-    /// Whether conversations of several turns work.
+    /// Whether conversations with several turns are supported.
     pub turns: bool,
     /// Whether requests for approval can be answered.
     pub approvals: bool,
@@ -50,7 +50,7 @@ pub struct PresetDetails {
     pub config: PresetConfig,
 }
 
-/// The keys of `karat.json` that do the same as a preset.
+/// The keys of `karat.json` that are equivalent to a preset.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PresetConfig {
@@ -60,7 +60,7 @@ pub struct PresetConfig {
 
 /// Lists all presets.
 pub fn list() -> PresetList {
-    PresetList { presets: Preset::kinds().filter_map(Preset::named).map(|preset| summary(&preset)).collect() }
+    PresetList { presets: Preset::kinds().filter_map(Preset::by_name).map(|preset| summary(&preset)).collect() }
 }
 
 /// Shows the preset of `KIND` or `KIND:URL`.
@@ -68,7 +68,7 @@ pub fn show(name: &str) -> Result<PresetDetails, Error> {
     let (preset, url) = if let Some((preset, url)) = Preset::split(name) {
         (preset, url.to_owned())
     } else {
-        let preset = Preset::named(name).ok_or_else(|| unknown(name))?;
+        let preset = Preset::by_name(name).ok_or_else(|| unknown(name))?;
         let url = preset.example.clone();
         (preset, url)
     };
@@ -96,7 +96,7 @@ fn unknown(name: &str) -> Error {
     let error = Error::not_found(format!("no preset named '{name}'"));
     match nearest(name, &kinds) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
-        None => error.hint(format!("the presets: {}", kinds.join(", "))),
+        None => error.hint(format!("presets: {}", kinds.join(", "))),
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_shown_preset_is_the_same_agent() {
         for kind in Preset::kinds() {
-            let preset = Preset::named(kind).expect(kind);
+            let preset = Preset::by_name(kind).expect(kind);
             let expected = preset.endpoint(&preset.example, &json!({})).expect(kind);
             let shown = serde_json::to_value(show(kind).expect(kind)).expect("JSON");
             let mut problems = Problems::default();

@@ -1,4 +1,4 @@
-//! Sends messages to the agent, and shows what was sent, what it replied and what was read from the reply.
+//! Sends messages to the agent, and shows the requests, the replies and the answers that were read from them.
 
 use std::borrow::Cow;
 use std::ops::Not;
@@ -28,7 +28,7 @@ pub struct Request {
     pub telemetry: Option<Arc<dyn Telemetry>>,
 }
 
-/// A conversation with the agent, as it was sent and as it was read.
+/// A conversation with the agent: the requests, the replies and the answers that were read from them.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentTrial {
@@ -37,7 +37,7 @@ pub struct AgentTrial {
     pub answered: bool,
     /// The messages up to the first without an answer.
     pub turns: Vec<TrialTurn>,
-    /// The id by which the agent knows the conversation.
+    /// The agent's id for the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
 }
@@ -49,13 +49,13 @@ pub struct TrialTurn {
     pub message: String,
     /// The requests for the answer; none for agents that are scripts.
     pub exchanges: Vec<TrialExchange>,
-    /// What was read.
+    /// The answer, if it could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<TrialAnswer>,
     /// Why no answer was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the reply does not tell or what was not understood, and what to do about it.
+    /// Warnings about what the reply does not report or what could not be read, with fixes.
     pub notes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct TrialExchange {
     /// `session`, `message`, `poll` or `decision`.
     pub purpose: String,
     pub request: TrialRequest,
-    /// Absent if there was none.
+    /// Absent if no reply was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<TrialReply>,
     /// Why the reply was not received.
@@ -78,14 +78,14 @@ pub struct TrialExchange {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialRequest {
-    /// Of a server; absent for programs and functions.
+    /// The HTTP method; absent for programs and functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
-    /// JSON, or a text.
+    /// JSON, or a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
 }
@@ -99,22 +99,22 @@ pub struct TrialReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     pub bytes: usize,
-    /// JSON, or a text.
+    /// JSON, or a string.
     pub body: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
 }
 
-/// What was read from the replies to a message.
+/// The answer that was read from the replies to a message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialAnswer {
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
-    /// The reply does not tell its tool calls.
+    /// The reply does not report its tool calls.
     #[serde(skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
-    /// The agent waits for a person's approval; the response is its question.
+    /// Whether the agent waits for approval; the response is its question.
     #[serde(skip_serializing_if = "Not::not")]
     pub waits_for_approval: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,7 +312,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Says what the reply does not tell, and how to configure it.
+    /// Returns warnings about what the reply does not report, with the keys to configure.
     fn notes(&self, answered: Result<&Trace, &String>, exchanges: &[Exchange]) -> Vec<String> {
         let preset = Preset::split(self.endpoint).map(|(preset, _)| preset);
         let mut notes = Vec::new();
@@ -324,7 +324,7 @@ impl Talk<'_> {
                 let is_paused = trace.stop_reason.as_deref() == Some(APPROVAL);
                 if !is_paused && trace.tool_calls.iter().any(|call| call.success.is_none()) {
                     notes.push(
-                        "the reply does not tell which calls failed, so 'noToolErrors' cannot be judged: set \
+                        "the reply does not report which calls failed, so 'noToolErrors' cannot be judged: set \
                          'agent.response.toolCall.failed' to a condition on the call or its result"
                             .to_owned(),
                     );
@@ -336,8 +336,10 @@ impl Talk<'_> {
                              and set 'agent.approvals' to \"approve\" or \"deny\""
                                 .to_owned()
                         }
-                        _ => "the agent waits for approval: set 'agent.approvals' to \"approve\" or \"deny\" to go on"
-                            .to_owned(),
+                        _ => {
+                            "the agent waits for approval: set 'agent.approvals' to \"approve\" or \"deny\" to continue"
+                                .to_owned()
+                        }
                     });
                 }
                 notes.extend(trace.warnings.iter().cloned());
@@ -355,12 +357,12 @@ impl Talk<'_> {
             }
             Some(preset) => format!("this reply does not report tool calls; {from_spans}. {}", preset.description),
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
-                "the function returns only a text: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
+                "the function returns only a string: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
                  messages to report tool calls; {from_spans}"
             ),
             None => format!(
                 "the reply does not report tool calls: set 'agent.response.toolCalls' or \
-                 'agent.response.conversation' to where it has them; {from_spans}"
+                 'agent.response.conversation' to their location; {from_spans}"
             ),
         }
     }
@@ -380,5 +382,5 @@ impl Talk<'_> {
     }
 }
 
-/// The stop reason of an agent that waits for a person's approval.
+/// The stop reason of an agent that waits for approval.
 const APPROVAL: &str = "approval";

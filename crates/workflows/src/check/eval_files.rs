@@ -30,7 +30,7 @@ pub(super) struct EvalFiles<'c> {
     pub(super) functions: &'c ProjectFunctions,
     /// The eval functions of all cases so far.
     pub(super) function_names: BTreeSet<String>,
-    /// Agents stop at their first tool calls.
+    /// Whether agents stop at their first tool calls.
     pub(super) routing_only: bool,
     /// The overlaps that no case so far covers.
     pub(super) uncovered: Option<UncoveredOverlaps<'c>>,

@@ -57,7 +57,7 @@ impl CheckIssue {
         }
     }
 
-    /// Creates an issue from a finding in a text.
+    /// Creates an issue from a finding in text.
     pub(super) fn in_text(file: &str, text: &Arc<str>, finding: Finding, rule: (&str, Severity)) -> Self {
         let Finding { location, pointer, case_id, message, help } = finding;
         Self { case_id, pointer, ..Self::new(file, Some((Arc::clone(text), location)), rule, message, help) }
@@ -82,7 +82,7 @@ pub(super) fn problem(pointer: String, message: String, help: Option<String>) ->
     Problem { pointer, subject: Subject::Key, case_id: None, message, help }
 }
 
-/// Locates problems in a text and returns them in source order.
+/// Locates problems in text and returns them in source order.
 pub(super) fn locate(file: &str, text: &Arc<str>, problems: Vec<RuleProblem>) -> Vec<CheckIssue> {
     let located = Finding::locate_tagged(text, problems).into_iter();
     located.map(|(finding, rule)| CheckIssue::in_text(file, text, finding, rule)).collect()

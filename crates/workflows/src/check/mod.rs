@@ -64,14 +64,14 @@ impl CheckReport {
 /// Checks eval files, folders or globs, and everything that belongs to them; the whole project without paths.
 pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckReport, Error> {
     let settings = &context.settings;
-    let found = discover_all(paths, &settings.layout, &settings.layout.current_dir).map(|found| {
-        found.ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
-        found.files
+    let discovered = discover_all(paths, &settings.layout, &settings.layout.current_dir).map(|discovered| {
+        discovered.ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
+        discovered.files
     });
     // Given paths must have eval files. Without paths, a project without eval files can still have tools to check.
-    let found = if paths.is_empty() { found } else { Ok(found?) };
+    let discovered = if paths.is_empty() { discovered } else { Ok(discovered?) };
     let registry = list_tools(settings, context.notices).await?;
-    let eval_paths = eval_paths(found, registry.as_ref(), context)?;
+    let eval_paths = eval_paths(discovered, registry.as_ref(), context)?;
     let overlaps = read_overlap_map(&settings.overlap_map)?;
     let mut report = CheckReport::default();
     let mut silencer = Silencer::new(&settings.silence.silence);
@@ -117,16 +117,16 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
 
 /// Returns the eval files; none if the project has only tools to check.
 fn eval_paths(
-    found: Result<Vec<EvalPath>, karat_project::Error>,
+    discovered: Result<Vec<EvalPath>, karat_project::Error>,
     registry: Option<&Registry>,
     context: &Context<'_>,
 ) -> Result<Vec<EvalPath>, Error> {
-    match (found, registry) {
+    match (discovered, registry) {
         (Err(error), Some(_)) => {
             context.notices.warn(&format!("checking only the tools: {error}"));
             Ok(Vec::new())
         }
-        (found, _) => Ok(found?),
+        (discovered, _) => Ok(discovered?),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::settings::Settings;
 
 /// The result of checking the map.
-pub(super) struct Checked {
+pub(super) struct OverlapCheck {
     pub(super) issues: Vec<CheckIssue>,
     /// A tool of an uncovered overlap may be in a part of the registry that could not be read.
     pub(super) is_hidden: bool,
@@ -26,22 +26,22 @@ pub(super) fn check(
     uncovered: Option<&UncoveredOverlaps<'_>>,
     silencer: &mut Silencer<'_>,
     settings: &Settings,
-) -> Result<Checked, Error> {
+) -> Result<OverlapCheck, Error> {
     let is_hidden = uncovered.is_some_and(|uncovered| {
         let mut names = uncovered.pairs().flat_map(|(left, right)| [left, right]);
         registry.is_some_and(|registry| !registry.gaps().is_empty() && names.any(|name| registry.tool(name).is_none()))
     });
-    let found = check_overlaps(map, registry)
+    let findings = check_overlaps(map, registry)
         .into_iter()
         .map(|finding| (problem(finding.pointer, finding.message, finding.help), (finding.rule, finding.severity)));
     let untested = uncovered.map(|uncovered| untested(map, registry, uncovered, silencer)).unwrap_or_default();
-    let problems: Vec<RuleProblem> = found.chain(untested).collect();
+    let problems: Vec<RuleProblem> = findings.chain(untested).collect();
     if problems.is_empty() {
-        return Ok(Checked { issues: Vec::new(), is_hidden });
+        return Ok(OverlapCheck { issues: Vec::new(), is_hidden });
     }
     let path = &settings.overlap_map.path;
     let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
-    Ok(Checked { issues: locate(&settings.display_path(path), &text, problems), is_hidden })
+    Ok(OverlapCheck { issues: locate(&settings.display_path(path), &text, problems), is_hidden })
 }
 
 /// Returns problems for declared overlaps without a case, at their first declaration.

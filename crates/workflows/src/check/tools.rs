@@ -156,7 +156,7 @@ mod tests {
     }
 
     /// Returns the location, rule and marked text of each issue.
-    fn found(registry: &Registry, silence: &Silence) -> Vec<(String, String, String)> {
+    fn issues_of(registry: &Registry, silence: &Silence) -> Vec<(String, String, String)> {
         let project = TempProject::new("karat").file(
             "tools.ts",
             "export const a = {\n  description: 'This tool can\\'t do it',\n  name: NAME,\n};\nexport * from './b';\n",
@@ -191,10 +191,11 @@ mod tests {
 
     #[test]
     fn locates_issues_in_the_source() {
-        let found = found(&registry(), &Silence::default());
-        let found: Vec<_> = found.iter().map(|(at, rule, text)| (at.as_str(), rule.as_str(), text.as_str())).collect();
+        let issues = issues_of(&registry(), &Silence::default());
+        let issues: Vec<_> =
+            issues.iter().map(|(at, rule, text)| (at.as_str(), rule.as_str(), text.as_str())).collect();
         assert_eq!(
-            found,
+            issues,
             [
                 ("tools.ts:5:1", "registry-unknown", "export * from './b'"),
                 ("mcp:x", "registry-broken", ""),
@@ -220,8 +221,8 @@ mod tests {
             tool("b", serde_json::json!({"type": "object"})),
             tool("c", serde_json::json!({"city": "where to look"})),
         ]);
-        let found = found(&registry, &Silence::default());
-        let schemas = found.iter().filter(|(_, rule, _)| rule == "registry-schema");
+        let issues = issues_of(&registry, &Silence::default());
+        let schemas = issues.iter().filter(|(_, rule, _)| rule == "registry-schema");
         assert_eq!(schemas.map(|(at, _, _)| at.as_str()).collect::<Vec<_>>(), ["tools.ts:1:14", "tools.ts:1:14"]);
     }
 
@@ -230,7 +231,7 @@ mod tests {
         let mut problems = karat_json::Problems::default();
         let all = serde_json::json!({"*": "*"});
         let silence = Silence::read(&all, &karat_json::Path::Root, &mut problems).expect("valid");
-        let found = found(&registry(), &silence);
-        assert_eq!(found.iter().map(|(_, rule, _)| rule.as_str()).collect::<Vec<_>>(), ["registry-broken"]);
+        let issues = issues_of(&registry(), &silence);
+        assert_eq!(issues.iter().map(|(_, rule, _)| rule.as_str()).collect::<Vec<_>>(), ["registry-broken"]);
     }
 }

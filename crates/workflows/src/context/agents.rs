@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use karat_agents::{
-    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, ObservedAgent, Preset, PresetEndpoint,
-    ScriptedAgent, Throttle,
+    BudgetedAgent, CommandAgent, FunctionAgent, HttpAgent, HttpConfig, Language, Preset, PresetEndpoint, ScriptedAgent,
+    TelemetryAgent, Throttle,
 };
 use karat_core::port::{Agent, Telemetry};
 use karat_json::{Finding, InvalidFile};
@@ -15,7 +15,7 @@ use super::models::{Models, invalid_agent_error, is_model};
 use super::tools::Tools;
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, Settings, is_on_search_path, redact_arguments};
+use crate::settings::{Settings, WithBase, is_on_search_path, redact_arguments};
 use karat_project::read_text;
 
 /// Creates the agents: one, or several to compare. With telemetry, the tool calls of agents that run their own tools
@@ -37,7 +37,7 @@ pub fn make_agents(
     for endpoint in &endpoints {
         let agent = make_agent(endpoint, models, settings, tools, notices)?;
         let agent = match telemetry.filter(|_| runs_own_tools(&endpoint.value, settings)) {
-            Some(telemetry) => Arc::new(ObservedAgent::new(agent, Arc::clone(telemetry))),
+            Some(telemetry) => Arc::new(TelemetryAgent::new(agent, Arc::clone(telemetry))),
             None => agent,
         };
         // Models account for each call; for other agents only the cost of the whole answer is known.
@@ -58,7 +58,7 @@ fn runs_own_tools(endpoint: &str, settings: &Settings) -> bool {
 
 /// Creates an agent.
 fn make_agent(
-    endpoint: &Anchored<String>,
+    endpoint: &WithBase<String>,
     models: &mut Models,
     settings: &Settings,
     tools: &Tools,

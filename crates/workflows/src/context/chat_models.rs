@@ -9,7 +9,7 @@ use super::agents::invalid_script;
 use super::models::{Models, is_model};
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, ChatModelConfig, Settings};
+use crate::settings::{ChatModelConfig, Settings, WithBase};
 use karat_project::read_text;
 
 /// The role of a model.
@@ -55,7 +55,7 @@ pub fn make_drafter_model(
 }
 
 /// Returns the model that rewrites evals: the requested one, or else that of `refine` or `forge` in the settings.
-pub fn select_rewriter(requested: Option<&str>, settings: &Settings) -> Result<Anchored<ChatModelConfig>, Error> {
+pub fn select_rewriter(requested: Option<&str>, settings: &Settings) -> Result<WithBase<ChatModelConfig>, Error> {
     select_model(requested, settings.refine.as_ref().or(settings.forge.as_ref()), settings).ok_or_else(|| {
         Error::invalid("no model is configured to rewrite evals")
             .hint("pass --model PROVIDER:MODEL, or set 'refine' in karat.json: {\"model\": \"PROVIDER:MODEL\"}")
@@ -64,7 +64,7 @@ pub fn select_rewriter(requested: Option<&str>, settings: &Settings) -> Result<A
 
 /// Creates the model that rewrites evals.
 pub fn make_rewriter(
-    chosen: &Anchored<ChatModelConfig>,
+    chosen: &WithBase<ChatModelConfig>,
     settings: &Settings,
     notices: &dyn Notices,
 ) -> Result<Arc<dyn ChatModel>, Error> {
@@ -74,27 +74,27 @@ pub fn make_rewriter(
 
 fn select_model(
     requested: Option<&str>,
-    configured: Option<&Anchored<ChatModelConfig>>,
+    configured: Option<&WithBase<ChatModelConfig>>,
     settings: &Settings,
-) -> Option<Anchored<ChatModelConfig>> {
+) -> Option<WithBase<ChatModelConfig>> {
     match (requested, configured) {
         // A requested model keeps its configured parameters.
         (Some(model), Some(configured)) if configured.value.model == model => Some(configured.clone()),
         (Some(model), _) => {
-            Some(Anchored { value: ChatModelConfig::new(model), base: settings.layout.current_dir.clone() })
+            Some(WithBase { value: ChatModelConfig::new(model), base: settings.layout.current_dir.clone() })
         }
         (None, configured) => configured.cloned(),
     }
 }
 
 fn make_chat_model(
-    configured: &Anchored<ChatModelConfig>,
+    configured: &WithBase<ChatModelConfig>,
     role: Role,
     models: &mut Models,
     settings: &Settings,
     notices: &dyn Notices,
 ) -> Result<Arc<dyn ChatModel>, Error> {
-    let Anchored { value: ChatModelConfig { model, temperature, seed, max_output_tokens }, base } = configured;
+    let WithBase { value: ChatModelConfig { model, temperature, seed, max_output_tokens }, base } = configured;
     let Role { name, output_tokens } = role;
     match model.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {

@@ -190,7 +190,7 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
         names.push(kind);
     }
     let example = |kind: &str| match kind {
-        preset if Preset::named(preset).is_some() => {
+        preset if Preset::by_name(preset).is_some() => {
             format!("{preset}:{}", if rest.starts_with("http") { rest } else { "http://…" })
         }
         "command" => "command:PROGRAM".to_owned(),

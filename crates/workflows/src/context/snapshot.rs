@@ -9,7 +9,7 @@ use karat_process::{Capture, Command, Failure, Keep, Limits};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::settings::{Anchored, SnapshotSource, Variables, fill_headers};
+use crate::settings::{SnapshotSource, Variables, WithBase, fill_headers};
 use karat_project::{parse_json, read_text};
 
 /// The maximum size of a snapshot.
@@ -20,7 +20,7 @@ const STDERR: Capture = Capture { keep: Keep::First, max_bytes: 4 * 1024 };
 
 /// Captures the snapshot from its source.
 pub async fn capture(
-    source: &Anchored<SnapshotSource>,
+    source: &WithBase<SnapshotSource>,
     timeout: Duration,
     variables: &Variables,
     redactor: &Redactor,
@@ -51,7 +51,7 @@ pub async fn capture(
 
 async fn run_command(
     command: &[String],
-    source: &Anchored<SnapshotSource>,
+    source: &WithBase<SnapshotSource>,
     redactor: &Redactor,
 ) -> Result<Value, Error> {
     let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));

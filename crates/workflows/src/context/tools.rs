@@ -13,7 +13,7 @@ use karat_registry::{McpServers, RegistryCommand, mcp_location};
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor, UnusableServer, Variables};
+use crate::settings::{LiveTools, Settings, ToolExecutor, UnusableServer, Variables, WithBase};
 
 /// Maximum number of warnings, and of tools in a warning.
 const MAX_LISTED: usize = 5;
@@ -27,7 +27,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Returns what executes the calls of a model.
+    /// Returns the executor of a model's tool calls.
     pub fn execution(&self, live: &LiveTools) -> ToolExecution {
         match &self.servers {
             Some(servers) => {
@@ -150,7 +150,7 @@ fn warn_about_live_tools(settings: &Settings, registry: &Registry, server_tools:
 }
 
 /// Runs the project's program that lists the tools.
-async fn run_registry_command(command: &Anchored<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
+async fn run_registry_command(command: &WithBase<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
     let result = command.value.run(&command.base, limit).await;
     result.map_err(|failure| {
         let program = command.value.command.first().map(String::as_str).unwrap_or_default();
@@ -177,9 +177,10 @@ fn read_registry(setting: &PathSetting, current_dir: &Path) -> Result<Option<Reg
     if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
-    karat_registry::read_path(&setting.path, current_dir)
-        .map(Some)
-        .map_err(|error| Error::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
+    karat_registry::read_path(&setting.path, current_dir).map(Some).map_err(|error| {
+        let path = setting.path.strip_prefix(current_dir).unwrap_or(&setting.path).display();
+        Error::invalid(format!("cannot read the tool registry {path}: {error}"))
+    })
 }
 
 /// Whether a registry is empty without gaps. It trivially meets all requirements on tools.

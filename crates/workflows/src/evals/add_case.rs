@@ -60,7 +60,9 @@ pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<
         (None, Some(Rating::Positive)) => true,
         (None, Some(Rating::Negative)) => false,
         (None, _) => {
-            let error = Error::invalid(format!("unknown expected verdict: trace {id} is rated neither good nor bad"));
+            let error = Error::invalid(format!(
+                "cannot derive the expected verdict: trace '{id}' is rated neither good nor bad"
+            ));
             return Err(error.hint("pass --expected pass or --expected fail"));
         }
     };

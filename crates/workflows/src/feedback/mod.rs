@@ -1,4 +1,4 @@
-//! Feedback: adds, withdraws, lists and imports ratings of traces.
+//! Feedback: adds, retracts, lists and imports ratings of traces.
 
 mod import;
 
@@ -21,7 +21,7 @@ use crate::trace_id::{resolve_trace_id, short_ids};
 pub struct RateRequest {
     /// A trace id or its prefix.
     pub trace: String,
-    /// `None` withdraws the author's rating.
+    /// `None` retracts the author's rating.
     pub rating: Option<Rating>,
     pub note: Option<String>,
     pub author: String,
@@ -98,7 +98,7 @@ pub struct ListRequest {
     /// Only feedback on this trace: an id or its prefix.
     pub trace: Option<String>,
     pub author: Option<String>,
-    /// Also list superseded and withdrawn feedback.
+    /// Also list superseded and retracted feedback.
     pub history: bool,
     pub limit: Option<u64>,
     /// Also return shortened ids.

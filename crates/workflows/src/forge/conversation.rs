@@ -170,12 +170,13 @@ impl<'c> Conversation<'c> {
     }
 
     fn require_triggers(&self) -> Result<(), Error> {
-        let found = self.inputs.brief.triggers.len();
-        if self.drafted.is_some() || found >= MIN_TRIGGERS {
+        let count = self.inputs.brief.triggers.len();
+        if self.drafted.is_some() || count >= MIN_TRIGGERS {
             return Ok(());
         }
         let name = &self.inputs.brief.tool.name;
-        Err(Error::invalid(format!("'{name}' has {found} trigger phrases; at least {MIN_TRIGGERS} are required")).hint(
+        let phrases = counted(count, "trigger phrase");
+        Err(Error::invalid(format!("'{name}' has {phrases}; at least {MIN_TRIGGERS} are required")).hint(
             "add phrases that should trigger the tool: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the \
              registry",
         ))
@@ -239,9 +240,11 @@ impl<'c> Conversation<'c> {
             self.answer(&step, command)
         };
         let applied = applied.or_else(|failure| match failure {
-            Failed::Refused(refusal) => Ok(CommandOutcome::Refused(refusal)),
-            Failed::Drafting(error) if error.kind != ErrorKind::Cancelled => Ok(CommandOutcome::DraftingFailed(error)),
-            Failed::Drafting(error) | Failed::Other(error) => Err(error),
+            CommandFailure::Refused(refusal) => Ok(CommandOutcome::Refused(refusal)),
+            CommandFailure::Drafting(error) if error.kind != ErrorKind::Cancelled => {
+                Ok(CommandOutcome::DraftingFailed(error))
+            }
+            CommandFailure::Drafting(error) | CommandFailure::Other(error) => Err(error),
         })?;
         self.start_when_ready()?;
         if matches!(applied, CommandOutcome::Approved { .. } | CommandOutcome::Changed { .. } | CommandOutcome::Done) {
@@ -250,7 +253,7 @@ impl<'c> Conversation<'c> {
         Ok(applied)
     }
 
-    fn answer(&mut self, question: &Step, command: Command) -> Result<CommandOutcome, Failed> {
+    fn answer(&mut self, question: &Step, command: Command) -> Result<CommandOutcome, CommandFailure> {
         match (question, command) {
             (Step::ConfirmDescription | Step::ConfirmChanges { .. }, Command::Proceed) => {}
             (Step::DeclareOverlap { tool, reason }, Command::DeclareOverlap { declare }) => {
@@ -290,7 +293,7 @@ impl<'c> Conversation<'c> {
         command: Command,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<CommandOutcome, Failed> {
+    ) -> Result<CommandOutcome, CommandFailure> {
         let approver = self.approver.clone().unwrap_or_default();
         let time = self.context.clock.now().to_string();
         let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
@@ -334,7 +337,7 @@ impl<'c> Conversation<'c> {
         instructions: Option<&str>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<CommandOutcome, Failed> {
+    ) -> Result<CommandOutcome, CommandFailure> {
         match instructions {
             None if !self.drafter.can_redraft() => return Err(Refusal::NoOtherDraft.into()),
             Some(_) if !self.drafter.accepts_instructions() => return Err(Refusal::InstructionsNotSupported.into()),
@@ -361,7 +364,7 @@ impl<'c> Conversation<'c> {
         revision: Option<Revision<'_>>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), CommandFailure> {
         let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
         let (brief, drafter) = (&self.inputs.brief, self.drafter.as_ref());
         let other_cases = session.others(brief, slots);
@@ -374,12 +377,16 @@ impl<'c> Conversation<'c> {
             let drafts = drafter.draft(request).await;
             drafts.map_err(|error| Error::no_verdict(format!("cannot draft: {}", error.message)))
         };
-        let drafts = run_until_cancelled(cancel, drafting).await.map_err(Failed::Drafting)?;
+        let drafts = run_until_cancelled(cancel, drafting).await.map_err(CommandFailure::Drafting)?;
         session.fill(&drafts, drafter.name(), model.as_deref());
         Ok(())
     }
 
-    async fn verify(&mut self, events: &mut dyn EventSink<Event>, cancel: &CancellationToken) -> Result<(), Failed> {
+    async fn verify(
+        &mut self,
+        events: &mut dyn EventSink<Event>,
+        cancel: &CancellationToken,
+    ) -> Result<(), CommandFailure> {
         let drafts = self.unverified();
         let (Some(verifier), Some(session)) = (&self.verifier, &mut self.session) else { return Ok(()) };
         emit(events, Event::Verifying { agent: verifier.agent_identity(), drafts: drafts.len() })?;
@@ -400,7 +407,7 @@ impl<'c> Conversation<'c> {
     }
 
     /// Writes all approved cases. Saves the session after each file, so that no case is written twice.
-    fn write(&mut self) -> Result<CommandOutcome, Failed> {
+    fn write(&mut self) -> Result<CommandOutcome, CommandFailure> {
         let (files_before, overlaps_before) = (self.written.files.len(), self.written.overlaps.len());
         for tier in [Tier::Golden, Tier::Labeled] {
             let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
@@ -492,27 +499,27 @@ fn unapproved_drafts(session: &Session, selection: &CaseSelection) -> Vec<usize>
 }
 
 /// The reason why a command failed.
-enum Failed {
+enum CommandFailure {
     Refused(Refusal),
     Drafting(Error),
     Other(Error),
 }
 
-impl From<Refusal> for Failed {
+impl From<Refusal> for CommandFailure {
     fn from(refusal: Refusal) -> Self {
-        Failed::Refused(refusal)
+        CommandFailure::Refused(refusal)
     }
 }
 
-impl From<karat_forge::session::InvalidAction> for Failed {
+impl From<karat_forge::session::InvalidAction> for CommandFailure {
     fn from(refusal: karat_forge::session::InvalidAction) -> Self {
-        Failed::Refused(refusal.into())
+        CommandFailure::Refused(refusal.into())
     }
 }
 
-impl From<Error> for Failed {
+impl From<Error> for CommandFailure {
     fn from(error: Error) -> Self {
-        Failed::Other(error)
+        CommandFailure::Other(error)
     }
 }
 

@@ -116,9 +116,9 @@ async fn load_all_inputs(
     let (neighbours, clusters) = declared(&tool.name, overlaps.as_ref(), &registry, notices);
     let triggers = triggers(&request.triggers, &tool);
     if triggers.len() > MAX_TRIGGERS {
-        let (name, found) = (&tool.name, triggers.len());
+        let (name, count) = (&tool.name, triggers.len());
         notices.warn(&format!(
-            "'{name}' has {found} trigger phrases, expected {MIN_TRIGGERS} to {MAX_TRIGGERS}: each one gets a golden case"
+            "'{name}' has {count} trigger phrases, expected {MIN_TRIGGERS} to {MAX_TRIGGERS}: each one gets a golden case"
         ));
     }
     let brief = Brief {

@@ -53,8 +53,8 @@ impl Verifier {
         self.agent.identity()
     }
 
-    /// Runs drafts. A golden draft that passes without `responseContains` gets values from the agent's response, and one
-    /// against leaks gets the names of the fields that the tool returned.
+    /// Runs drafts. A golden draft that passes without `responseContains` gets values from the agent's response, and a
+    /// draft against leaks gets the names of the fields that the tool returned.
     pub(super) async fn verify(
         &self,
         drafts: Vec<(Slot, Case)>,
@@ -80,7 +80,7 @@ impl Verifier {
         }
     }
 
-    /// Notes, once, that proof values cannot be found because the agent reports no tool results.
+    /// Emits a note, once, that proof values cannot be found because the agent reports no tool results.
     fn note_missing_results(&self, result: &CaseResult, context: &Context<'_>) {
         let has_result = result.details.tool_calls.iter().any(|call| call.result.is_some());
         if !has_result && !self.has_noted_missing_results.swap(true, Ordering::Relaxed) {
@@ -140,8 +140,8 @@ fn needs_proof(slot: &Slot, case: &Case) -> bool {
     is_golden && expect.response_contains.is_none()
 }
 
-/// Adds what a draft lacks and the agent's answer shows: proof values and names of fields. Returns false if it still
-/// lacks proof values.
+/// Completes a draft with proof values and field names from the agent's answer. Returns false if proof values are still
+/// missing.
 fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
     let details = &result.details;
     let needs_proof = needs_proof(slot, case);

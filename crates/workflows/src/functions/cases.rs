@@ -59,9 +59,9 @@ fn load_case_functions(loaded: &[&LoadedSuite], settings: &Settings) -> Result<V
         return Ok(Vec::new());
     }
     let functions = find_functions(settings)?;
-    let found: Vec<Arc<Function>> = names.iter().filter_map(|name| functions.get(name)).cloned().collect();
-    if found.len() == names.len() {
-        return Ok(found);
+    let loaded_functions: Vec<Arc<Function>> = names.iter().filter_map(|name| functions.get(name)).cloned().collect();
+    if loaded_functions.len() == names.len() {
+        return Ok(loaded_functions);
     }
     let mut invalid = Vec::new();
     for suite in loaded {

@@ -53,8 +53,8 @@ pub fn path_arguments(arguments: &[String], current_dir: &Path) -> Vec<PathBuf> 
 pub fn load_functions(arguments: &[String], settings: &Settings) -> Result<Vec<LoadedFunction>, Error> {
     let mut functions = Vec::new();
     let mut invalid: Vec<InvalidFile> = Vec::new();
-    for found in find_function_files(arguments, settings)? {
-        let file = found.file?;
+    for matched in find_function_files(arguments, settings)? {
+        let file = matched.file?;
         invalid.extend(file.invalid_file());
         let FunctionFile { path, display_path, function, .. } = file;
         functions.extend(function.ok().map(|function| LoadedFunction { path, display_path, function }));
@@ -79,9 +79,9 @@ pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<
     }
     let mut all: Vec<MatchedFile> = Vec::new();
     for argument in arguments {
-        for found in find_argument(argument, settings)? {
-            if !all.iter().any(|known| is_same_file(&known.path, &found.path)) {
-                all.push(found);
+        for file in find_argument(argument, settings)? {
+            if !all.iter().any(|known| is_same_file(&known.path, &file.path)) {
+                all.push(file);
             }
         }
     }
@@ -97,7 +97,7 @@ fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<MatchedFile>
     }
     match find_by_name(argument, settings) {
         Err(_) if path.exists() => find_at_path(path, settings),
-        found => found.map(|files| files.into_iter().map(MatchedFile::from).collect()),
+        functions => functions.map(|files| files.into_iter().map(MatchedFile::from).collect()),
     }
 }
 

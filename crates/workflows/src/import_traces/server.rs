@@ -98,20 +98,20 @@ impl Import<'_> {
     /// Whether the store still has a trace of an earlier import.
     async fn is_stored(&self, trace: Option<&str>) -> Result<bool, Error> {
         let Some(trace) = trace else { return Ok(false) };
-        let found = self.store.trace_ids(trace, 1).await?;
-        Ok(found.first().is_some_and(|found| found == trace))
+        let ids = self.store.trace_ids(trace, 1).await?;
+        Ok(ids.first().is_some_and(|id| id == trace))
     }
 }
 
 fn server_error(error: &LangfuseError, has_stored_some: bool) -> Error {
-    let failed = Error::unavailable(error.to_string());
+    let unavailable = Error::unavailable(error.to_string());
     match error {
         LangfuseError::Unauthorized(_) => {
-            failed.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} must belong to the same project of this server"))
+            unavailable.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} must belong to the same project of this server"))
         }
         _ if has_stored_some => {
-            failed.hint("the traces read so far are stored; run the same command again to continue")
+            unavailable.hint("the traces read so far are stored; run the same command again to continue")
         }
-        _ => failed,
+        _ => unavailable,
     }
 }

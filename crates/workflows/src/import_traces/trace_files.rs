@@ -51,26 +51,26 @@ impl TraceFile {
 impl TraceFiles {
     /// Finds the files in the order of the arguments; folders recursively, sorted by name.
     pub(super) fn find(paths: &[PathBuf], current_dir: &Path) -> Result<Self, Error> {
-        let mut found = Self::default();
+        let mut trace_files = Self::default();
         let mut seen = BTreeSet::new();
         for path in paths {
             if path.as_os_str() == STDIN {
-                if found.reads_stdin() {
+                if trace_files.reads_stdin() {
                     return Err(Error::invalid("- is given twice: stdin can be read only once"));
                 }
-                found.files.push(TraceFile { display_path: "stdin".to_owned(), path: None, bytes: None });
+                trace_files.files.push(TraceFile { display_path: "stdin".to_owned(), path: None, bytes: None });
                 continue;
             }
             let full = current_dir.join(path);
             let metadata = std::fs::metadata(&full)
                 .map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
             if metadata.is_dir() {
-                found.add_folder(&full, path, &mut seen);
+                trace_files.add_folder(&full, path, &mut seen);
             } else {
-                found.add(&full, path, metadata.is_file().then_some(metadata.len()), &mut seen);
+                trace_files.add(&full, path, metadata.is_file().then_some(metadata.len()), &mut seen);
             }
         }
-        Ok(found)
+        Ok(trace_files)
     }
 
     pub(super) fn reads_stdin(&self) -> bool {
@@ -166,9 +166,9 @@ mod tests {
         for name in ["latest", "gone.json"] {
             std::os::unix::fs::symlink(folder.path().join("nowhere"), folder.path().join(name)).expect("linked");
         }
-        let found = TraceFiles::find(&[PathBuf::from(".")], folder.path()).expect("found");
-        assert_eq!(found.skipped, ["./latest"]);
-        let unreadable: Vec<&str> = found.unreadable.iter().map(|(file, _)| file.as_str()).collect();
+        let trace_files = TraceFiles::find(&[PathBuf::from(".")], folder.path()).expect("found");
+        assert_eq!(trace_files.skipped, ["./latest"]);
+        let unreadable: Vec<&str> = trace_files.unreadable.iter().map(|(file, _)| file.as_str()).collect();
         assert_eq!(unreadable, ["./gone.json"]);
     }
 
@@ -183,9 +183,9 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/loop")).expect("linked");
         let paths: Vec<PathBuf> = ["c.pb.gz", ".", "b.json"].iter().map(PathBuf::from).collect();
-        let found = TraceFiles::find(&paths, folder.path()).expect("found");
-        let display_paths: Vec<&str> = found.files.iter().map(|file| file.display_path.as_str()).collect();
+        let trace_files = TraceFiles::find(&paths, folder.path()).expect("found");
+        let display_paths: Vec<&str> = trace_files.files.iter().map(|file| file.display_path.as_str()).collect();
         assert_eq!(display_paths, ["c.pb.gz", "./a/z.jsonl", "./b.json"]);
-        assert_eq!((found.skipped, found.files.len()), (vec!["./a/notes.txt".to_owned()], 3));
+        assert_eq!((trace_files.skipped, trace_files.files.len()), (vec!["./a/notes.txt".to_owned()], 3));
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct IngestedTrace {
     pub(crate) put: PutOutcome,
     /// The trace came as a whole, not as spans.
     pub(crate) is_whole: bool,
-    /// Entries of `tool_calls` that name no tool.
+    /// Number of entries of `tool_calls` without a tool name.
     pub(crate) unread_calls: u64,
 }
 

@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    fn found(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    fn discover_in(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         for (path, text) in files {
             let path = folder.path().join(path);
@@ -269,7 +269,8 @@ mod tests {
         }
         let mut discovered = Discovery::default();
         discovered.find_registries(folder.path());
-        let paths = discovered.registries.into_iter().map(|found| format!("{} {:?}", found.path, found.content));
+        let paths =
+            discovered.registries.into_iter().map(|registry| format!("{} {:?}", registry.path, registry.content));
         (paths.collect(), discovered.problems)
     }
 
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn finds_tool_lists_sources_and_mcp_configurations() {
         let python = PYTHON.replace("NAME", "find_city");
-        let (paths, problems) = found(&[
+        let (paths, problems) = discover_in(&[
             ("export/tools.json", r#"[{"name": "a"}, {"name": "b"}]"#),
             ("users.json", r#"[{"name": "Ada"}]"#),
             ("package.json", r#"{"name": "shop", "tools": []}"#),
@@ -302,13 +303,13 @@ mod tests {
     #[test]
     fn proposes_the_common_folder_of_several_sources() {
         let (first, second) = (PYTHON.replace("NAME", "find_city"), PYTHON.replace("NAME", "find_street"));
-        let (paths, _) = found(&[("src/tools/city.py", &first), ("src/tools/street.py", &second)]);
+        let (paths, _) = discover_in(&[("src/tools/city.py", &first), ("src/tools/street.py", &second)]);
         assert_eq!(paths, ["src/tools Tools(2)", "src/tools/city.py Tools(1)", "src/tools/street.py Tools(1)"]);
     }
 
     #[test]
     fn reports_unreadable_files() {
-        let (paths, problems) = found(&[("tools.json", "[{"), (".vscode/mcp.json", "{ // comment\n}")]);
+        let (paths, problems) = discover_in(&[("tools.json", "[{"), (".vscode/mcp.json", "{ // comment\n}")]);
         assert!(paths.is_empty(), "{paths:?}");
         assert_eq!(problems.len(), 2, "{problems:?}");
     }

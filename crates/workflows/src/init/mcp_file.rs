@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::context::tools::list_servers;
 use crate::error::Error;
-use crate::settings::{Anchored, LiveTools, ToolExecutor, Variables, redact_arguments};
+use crate::settings::{LiveTools, ToolExecutor, Variables, WithBase, redact_arguments};
 
 /// Configurations in a project, most specific first.
 pub(super) const FILES: [&str; 5] =
@@ -137,7 +137,7 @@ pub(super) async fn list(
             redact_arguments(command, redactor);
         }
     }
-    let anchored = |(name, value): (String, McpServerConfig)| (name, Anchored { value, base: folder.to_path_buf() });
+    let anchored = |(name, value): (String, McpServerConfig)| (name, WithBase { value, base: folder.to_path_buf() });
     let live = LiveTools {
         servers: servers.into_iter().map(anchored).collect(),
         is_registry: true,

@@ -62,7 +62,7 @@ impl RegistryTools {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }
 
-    /// Returns the tool to test first: one without an eval file that changes nothing and has trigger phrases.
+    /// Returns the tool to test first, preferably one without an eval file that is read-only and has trigger phrases.
     pub(super) fn preferred(&self, has_file: impl Fn(&str) -> bool) -> Option<&RegistryTool> {
         let key = |tool: &&RegistryTool| (has_file(&tool.name), tool.is_write, tool.trigger_phrases.is_empty());
         self.tools.iter().min_by_key(key)
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefers_a_tool_that_changes_nothing() {
+    fn prefers_read_only_tools_with_trigger_phrases() {
         let write = Tool { name: "cancel".to_owned(), category: Known::Known("write".to_owned()), ..Tool::default() };
         let unknown = Tool { name: "silent".to_owned(), ..Tool::default() };
         let phrases = Known::Known(vec!["my orders".to_owned()]);

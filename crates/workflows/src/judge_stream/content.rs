@@ -55,7 +55,7 @@ const MAGIC_BYTES: [(&[u8], Content); 12] = [
     (b"PK\x03\x04", importable("compressed", "unzip -p")),
     (b"\xFF\xFE", UTF_16),
     (b"\xFE\xFF", UTF_16),
-    // Without a byte order mark.
+    // UTF-16 without a byte order mark.
     (b"{\0", unsupported("UTF-16 text", "iconv -f UTF-16LE -t UTF-8")),
     (b"\0{", unsupported("UTF-16 text", "iconv -f UTF-16BE -t UTF-8")),
 ];
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((known.description, known.converter), (description, converter));
     }
 
-    /// Does not block on an open pipe.
+    /// Reading more would block on an open pipe.
     #[rstest]
     #[case(b"{\"", b"")]
     #[case(b"{}", b"")]

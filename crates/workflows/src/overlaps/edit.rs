@@ -7,6 +7,7 @@ use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, Overl
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::hint::Hint;
 
 /// Minimum number of tools in a cluster; two tools are an overlap.
 const MIN_CLUSTER_SIZE: usize = 3;
@@ -117,7 +118,7 @@ fn check_names(tools: &[String], registry: &Registry, context: &Context<'_>) -> 
             let error = Error::not_found(format!("unknown tool '{tool}'"));
             return Err(match near {
                 Some(near) => error.hint(near),
-                None => error,
+                None => error.hint(Hint::ListTools),
             });
         }
         let near = near.map(|near| format!(" ({near})")).unwrap_or_default();

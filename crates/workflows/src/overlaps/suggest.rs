@@ -70,9 +70,9 @@ pub async fn suggest(min_similarity: f64, limit: usize, context: &Context<'_>) -
     };
     let map = read_overlap_map(&context.settings.overlap_map)?;
     let confusion = measured_confusion(context)?;
-    let found = karat_tools::overlap::suggest(&registry, map.as_ref(), confusion.as_ref(), min_similarity);
+    let suggestions = karat_tools::overlap::suggest(&registry, map.as_ref(), confusion.as_ref(), min_similarity);
     Ok(SuggestOutcome {
-        report: SuggestionReport::of(found, min_similarity, confusion.is_some(), limit),
+        report: SuggestionReport::of(suggestions, min_similarity, confusion.is_some(), limit),
         has_gaps: !registry.gaps().is_empty(),
         is_broken: registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken),
     })
@@ -90,14 +90,14 @@ fn measured_confusion(context: &Context<'_>) -> Result<Option<Confusion>, Error>
 }
 
 impl SuggestionReport {
-    fn of(found: Suggestions, at_least: f64, measured: bool, limit: usize) -> Self {
+    fn of(suggestions: Suggestions, at_least: f64, measured: bool, limit: usize) -> Self {
         Self {
             at_least,
             measured,
-            total: found.list.len(),
-            declared: found.declared,
-            without_description: found.without_description,
-            suggestions: found.list.into_iter().take(limit).map(ReportedSuggestion::of).collect(),
+            total: suggestions.list.len(),
+            declared: suggestions.declared,
+            without_description: suggestions.without_description,
+            suggestions: suggestions.list.into_iter().take(limit).map(ReportedSuggestion::of).collect(),
         }
     }
 }

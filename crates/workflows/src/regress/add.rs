@@ -256,16 +256,16 @@ fn known_tool<'r>(
     let Some(registry) = registry else {
         return Ok(None);
     };
-    let found = registry.find(name);
-    if found.is_some() {
-        return Ok(found);
+    let tool = registry.find(name);
+    if tool.is_some() {
+        return Ok(tool);
     }
     let near = nearest(name, &registry.names()).map(|name| format!("did you mean '{name}'?"));
     if registry.gaps().is_empty() {
         let error = Error::not_found(format!("unknown tool '{name}'"));
         return Err(match near {
             Some(near) => error.hint(near),
-            None => error,
+            None => error.hint(Hint::ListTools),
         });
     }
     let near = near.map(|near| format!(" ({near})")).unwrap_or_default();

@@ -71,9 +71,9 @@ fn find_file(id: &str, loaded: &[LoadedSuite]) -> Result<EvalPath, Error> {
         let file = &loaded.file;
         file.cases.iter().filter(|case| is_regression(file, case)).map(|case| case.id.clone()).collect()
     };
-    let found: Vec<&LoadedSuite> =
+    let matches: Vec<&LoadedSuite> =
         loaded.iter().filter(|suite| regressions(suite).iter().any(|known| known == id)).collect();
-    match found.as_slice() {
+    match matches.as_slice() {
         [suite] => Ok(suite.path.clone()),
         [] => {
             let is_archived = |suite: &&LoadedSuite| archived_ids(&suite.path.path).is_some_and(|ids| ids.contains(id));

@@ -42,7 +42,7 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     };
     let hash = &result.metadata.eval_file_hash;
     if !hash.is_empty() && *hash != file.hash {
-        notices.warn(&format!("{} changed since that run; using its current state", path.display_path));
+        notices.warn(&format!("{} changed since that run; using the current case", path.display_path));
     }
     // A row of a table has no text of its own.
     let row = || serde_json::to_value(file.cases.iter().find(|case| case.id == id)?).ok();
@@ -68,8 +68,8 @@ fn find_result<'r>(
     id: &str,
     run_id: &str,
 ) -> Result<(&'r EarlierResult, &'r EarlierCase), Error> {
-    let found = |result: &'r EarlierResult| Some((result, result.cases.iter().find(|case| case.id == id)?));
-    let mut all: Vec<(&EarlierResult, &EarlierCase)> = results.iter().filter_map(found).collect();
+    let select = |result: &'r EarlierResult| Some((result, result.cases.iter().find(|case| case.id == id)?));
+    let mut all: Vec<(&EarlierResult, &EarlierCase)> = results.iter().filter_map(select).collect();
     all.sort_by_key(|(_, case)| match case.outcome {
         Outcome::Failed => 0,
         Outcome::Errored => 1,

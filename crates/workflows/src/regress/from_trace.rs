@@ -86,11 +86,11 @@ async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
 
 impl SourceTrace {
     fn turn(&self, step: Option<usize>) -> Result<&TraceTurn, Error> {
-        let found = match step {
+        let turn = match step {
             None => self.turns.first(),
             Some(step) => self.turns.iter().find(|turn| turn.steps.contains(&step)),
         };
-        found.ok_or_else(|| match (step, self.turns.last()) {
+        turn.ok_or_else(|| match (step, self.turns.last()) {
             (Some(step), Some(last)) => {
                 let first = self.turns.first().map_or(1, |turn| *turn.steps.start());
                 Error::invalid(format!("step {step} of trace {} does not belong to a user's turn", self.id))

@@ -55,9 +55,9 @@ pub struct ReportedCase {
 fn load_valid(context: &Context<'_>) -> Result<Vec<LoadedSuite>, Error> {
     let layout = &context.settings.layout;
     // A new project may not have any eval files.
-    let found = discover(&[], layout, &layout.current_dir).unwrap_or_default();
+    let discovered = discover(&[], layout, &layout.current_dir).unwrap_or_default();
     let mut loaded = Vec::new();
-    for path in found {
+    for path in discovered {
         let bytes = read_bytes(&path)?;
         match parse_suite_file(&path, &bytes) {
             Ok(SuiteFile::Eval(file)) => loaded.push(LoadedSuite { path, file }),

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::list::list_cases;
 use self::plan::{PreparedRun, load, prepare};
 pub use self::recorder::NotStored;
-use self::recorder::{Recorded, RunRecorder};
+use self::recorder::{RecordOutcome, RunRecorder};
 pub use self::selection::SelectionRequest;
 use crate::context::Context;
 use crate::context::recordings::{RecordingSummary, Recordings};
@@ -94,7 +94,7 @@ pub async fn run_suites(
             }
             Sink::Reported(mut reporters) => {
                 let totals = karat_runner::run(plan, agents, context.clock, cancel, &mut reporters).await;
-                (totals, Recorded { report_errors: reporters.into_errors(), ..Recorded::default() })
+                (totals, RecordOutcome { report_errors: reporters.into_errors(), ..RecordOutcome::default() })
             }
         }
     };

@@ -246,10 +246,10 @@ fn suite_plans<'b>(
         plans.extend(files.into_iter().map(|SelectedSuite { loaded, skipped, all_selected }| {
             let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
-            let found =
+            let earlier =
                 baseline.and_then(|baseline| find_baseline(&baseline.results, &path, &file, &identity, context));
-            compared.extend(found);
-            let baseline = baseline.zip(found).map(|(baseline, result)| baseline.of_suite(result, &path, shard));
+            compared.extend(earlier);
+            let baseline = baseline.zip(earlier).map(|(baseline, result)| baseline.of_suite(result, &path, shard));
             let EvalPath { display_path: path, in_project: project_path, .. } = path;
             SuitePlan { path, project_path, agent: index, file, skipped, all_selected, current, baseline }
         }));
@@ -265,11 +265,11 @@ fn find_baseline<'b>(
     context: &Context<'_>,
 ) -> Option<&'b EarlierResult> {
     let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
-    let found = results.find(suite, agent);
-    if found.is_none() {
+    let earlier = results.find(suite, agent);
+    if earlier.is_none() {
         context.notices.warn(&no_baseline_warning(&path.display_path));
     }
-    found
+    earlier
 }
 
 impl LoadedBaseline {

@@ -19,6 +19,8 @@ use karat_core::stored::{NewTrace, StoredCase, StoredRun};
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 
 use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::error::Error;
@@ -39,7 +41,7 @@ pub struct NotStored {
 
 /// The result of storing and reporting a run.
 #[derive(Default)]
-pub(super) struct Recorded {
+pub(super) struct RecordOutcome {
     pub(super) not_stored: Vec<NotStored>,
     /// The error if the run is not completely stored.
     pub(super) error: Option<StoreError>,
@@ -98,7 +100,7 @@ impl<'r> RunRecorder<'r> {
     }
 
     /// Stores and reports the rest after the run has ended.
-    pub(super) async fn finish(mut self) -> Recorded {
+    pub(super) async fn finish(mut self) -> RecordOutcome {
         while let Some(written) = self.writer.flush().await {
             self.written(written);
         }
@@ -107,10 +109,13 @@ impl<'r> RunRecorder<'r> {
             let stored = self.store.put_run(&run).await;
             self.error = self.error.take().or(stored.err());
         }
+        // Closing copies the log into the database, which takes as long as writing the result files.
+        let store = self.store.clone();
+        let closing = tokio::spawn(async move { store.close().await });
         self.stored = self.waiting.len();
         self.forward_events();
-        self.store.close().await;
-        Recorded { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
+        closing.await.ok();
+        RecordOutcome { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
     }
 
     fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {
@@ -169,20 +174,22 @@ impl RunSink for RunRecorder<'_> {
     }
 }
 
-/// Writes cases and their traces on separate tasks, so that judging and reporting do not wait for the store.
+/// Writes cases and their traces on a thread of its own: making documents of a batch would delay the calls to agents.
 fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWriter {
     let (store, record) = (store.clone(), Arc::clone(record));
     let write = move |batch: Arc<Vec<FinishedCase>>| {
         let (store, record) = (store.clone(), Arc::clone(&record));
         async move {
-            let writing = tokio::spawn(async move {
+            let runtime = Handle::current();
+            let put = async move {
                 let (cases, traces) = record.stored(&batch);
                 match store.put_cases(&cases, &traces, now).await {
                     Ok(()) => Ok(Vec::new()),
                     Err(error) if batch.len() > 1 => Err(error),
                     Err(_) => put_each_trial(&store, cases, &traces, now).await,
                 }
-            });
+            };
+            let writing = spawn_blocking(move || runtime.block_on(put));
             writing.await.unwrap_or_else(|error| {
                 Err(StoreError { message: format!("cannot store the run: {error}"), hint: None })
             })

@@ -18,7 +18,7 @@ pub(super) fn report_unknown_tools<'s>(
 ) -> Result<(), Error> {
     let mut silencer = Silencer::new(&context.settings.silence.silence);
     // One message per file and name, for the first case with that name.
-    let mut found: BTreeMap<(&str, &str), String> = BTreeMap::new();
+    let mut unknown: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for LoadedSuite { path, file } in suites {
         if silencer.silences([file.tool_name.as_str()], SilencedRule::Case(Rule::UnknownTool)) {
             continue;
@@ -27,19 +27,19 @@ pub(super) fn report_unknown_tools<'s>(
             for (_, tool) in case.expectations().flat_map(named_tools) {
                 if let Some(message) = unknown_tool(registry, tool) {
                     let text = || format!("{}: {}: {message}", path.display_path, case.id);
-                    found.entry((path.display_path.as_str(), tool)).or_insert_with(text);
+                    unknown.entry((path.display_path.as_str(), tool)).or_insert_with(text);
                 }
             }
         }
     }
-    if found.is_empty() {
+    if unknown.is_empty() {
         return Ok(());
     }
     if context.settings.strict {
-        let lines: Vec<String> = found.into_values().collect();
+        let lines: Vec<String> = unknown.into_values().collect();
         return Err(Error::invalid(lines.join("\n")).hint("--strict does not run cases that name unknown tools"));
     }
-    for text in found.values() {
+    for text in unknown.values() {
         context.notices.warn(text);
     }
     Ok(())

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// The `agent` section as it was read, and as it was written: a preset has other defaults.
+/// The parsed `agent` section and its original JSON, since a preset has other defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentSection {
     pub config: HttpConfig,

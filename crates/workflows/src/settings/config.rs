@@ -6,8 +6,8 @@ use karat_core::judgement::LowerLimits;
 use karat_core::tokenizer::Tokenizer;
 use karat_evals::agreement;
 use karat_json::{
-    Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_positive_count, read_positive_number,
-    read_string, read_string_map, read_strings, read_word, type_name,
+    Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_enum, read_positive_count,
+    read_positive_number, read_string, read_string_map, read_strings, type_name,
 };
 use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
 use karat_tools::contract::Silence;
@@ -105,7 +105,7 @@ config_keys! {
     /// The model that rewrites evals; defaults to the model of `forge`.
     refine: ChatModelConfig = "refine" as Model, ChatModelConfig::read;
     /// The tokenizer for `maxTokens`.
-    tokenizer: Tokenizer = "tokenizer" as Text, |value, path, problems| { read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name) };
+    tokenizer: Tokenizer = "tokenizer" as Text, |value, path, problems| { read_enum(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name) };
     /// Whether to fail cases in which no assertion ran.
     strict: bool = "strict" as Bool, read_bool;
     /// Whether to report all failures of a case, not only the first.
@@ -120,7 +120,7 @@ config_keys! {
     /// The folder of recordings.
     record: String = "record" as Text, read_string;
     /// Whether to replay recordings.
-    replay: Replay = "replay" as Text, |value, path, problems| { read_word(value, path, problems, &Replay::ALL.map(Replay::name), Replay::from_name) };
+    replay: Replay = "replay" as Text, |value, path, problems| { read_enum(value, path, problems, &Replay::ALL.map(Replay::name), Replay::from_name) };
     /// Maximum number of retries of a call. Default: 2 for models, 0 for other agents.
     max_retries: u64 = "maxRetries" as Number, read_count;
     /// Maximum cost of the run in US dollars; calls that would exceed it are not made.
@@ -143,7 +143,7 @@ config_keys! {
     /// MCP servers by name. They run live tools, and are the tool registry if no file is.
     mcp_servers: BTreeMap<String, McpServerConfig> = "mcpServers" as Json, read_mcp_servers;
     /// How tool calls of a model are answered: by the stubs of a case or by MCP servers.
-    tool_execution: ToolExecutor = "toolExecution" as Text, |value, path, problems| { read_word(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name) };
+    tool_execution: ToolExecutor = "toolExecution" as Text, |value, path, problems| { read_enum(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name) };
     /// The tools that may run on MCP servers; calls of other tools are refused.
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
     /// Limits of eval functions.

@@ -1,4 +1,4 @@
-//! Live tools: the MCP servers, what executes tools, and which tools are allowed.
+//! Live tools: the MCP servers, the executor, and the allowed tools.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::config::{AllowTools, Config, ToolExecutor};
 use super::secrets::{fill_headers, redact_arguments};
 use super::variables::{Variables, safe_environment};
-use super::{Anchored, Resolver};
+use super::{Resolver, WithBase};
 use crate::error::Error;
 
 /// A server with variables that cannot be expanded.
@@ -24,7 +24,7 @@ pub(crate) struct UnusableServer {
 #[derive(Debug)]
 pub struct LiveTools {
     /// The servers with their names; variables are not expanded yet.
-    pub servers: Vec<(String, Anchored<McpServerConfig>)>,
+    pub servers: Vec<(String, WithBase<McpServerConfig>)>,
     /// `toolRegistryPath` is a server, not a file.
     pub is_registry: bool,
     pub executor: ToolExecutor,
@@ -41,10 +41,10 @@ impl LiveTools {
         redactor: &Redactor,
     ) -> Result<Self, Error> {
         let mut servers = Vec::new();
-        if let Some(Anchored { value, base }) =
+        if let Some(WithBase { value, base }) =
             resolver.anchored(overrides.mcp_servers.clone(), file.mcp_servers.clone())
         {
-            servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
+            servers.extend(value.into_iter().map(|(name, value)| (name, WithBase { value, base: base.clone() })));
         }
         // A registry program on the command line overrides the path in the file.
         let of_file = file.tool_registry_path.clone().filter(|_| overrides.tool_registry.is_none());
@@ -54,11 +54,11 @@ impl LiveTools {
             Some((path, config))
         });
         let is_registry = short.is_some();
-        if let Some((Anchored { value: text, base }, config)) = short {
+        if let Some((WithBase { value: text, base }, config)) = short {
             redactor.add_secrets_in("toolRegistryPath", &Value::from(text.as_str()));
             let value = config
                 .map_err(|reason| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {reason}")))?;
-            servers.insert(0, (text, Anchored { value, base }));
+            servers.insert(0, (text, WithBase { value, base }));
         }
         for (_, server) in &servers {
             if let McpServerConfig::Stdio { command, .. } = &server.value {
@@ -88,7 +88,7 @@ impl LiveTools {
         redactor: &Redactor,
     ) -> Vec<Result<NamedServer, UnusableServer>> {
         let plain = safe_environment();
-        let fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
+        let fill = |(name, server): &(String, WithBase<McpServerConfig>)| {
             let config = match &server.value {
                 McpServerConfig::Stdio { command, env, cwd } => {
                     let mut all = plain.clone();

@@ -57,28 +57,28 @@ pub struct Settings {
     /// The configuration file, which need not exist.
     pub config_file: PathBuf,
     /// The agents, in order; empty if none is configured.
-    pub agent_endpoints: Vec<Anchored<String>>,
+    pub agent_endpoints: Vec<WithBase<String>>,
     /// Boxed, since it is large and contexts are part of futures.
     pub agent: Box<AgentSection>,
     pub seed_manifest: PathSetting,
     pub tool_registry: PathSetting,
     /// The program that lists the tools; replaces `tool_registry`.
-    pub registry_command: Option<Anchored<RegistryCommand>>,
+    pub registry_command: Option<WithBase<RegistryCommand>>,
     pub overlap_map: PathSetting,
     /// The folder of Python eval functions.
     pub eval_functions: PathSetting,
     pub silence: SilenceSetting,
     /// The source of the snapshot, if enabled.
-    pub snapshot: Option<Anchored<SnapshotSource>>,
+    pub snapshot: Option<WithBase<SnapshotSource>>,
     pub baseline: Option<Baseline>,
     pub concurrency: usize,
     pub timeout: Duration,
     /// The model that scores rubric cases.
-    pub judge: Option<Anchored<ChatModelConfig>>,
+    pub judge: Option<WithBase<ChatModelConfig>>,
     /// The model that drafts cases.
-    pub forge: Option<Anchored<ChatModelConfig>>,
+    pub forge: Option<WithBase<ChatModelConfig>>,
     /// The model that rewrites evals.
-    pub refine: Option<Anchored<ChatModelConfig>>,
+    pub refine: Option<WithBase<ChatModelConfig>>,
     pub tokenizer: Tokenizer,
     pub strict: bool,
     pub all_failures: bool,
@@ -104,7 +104,7 @@ pub struct Settings {
 
 /// A value with the folder that its paths are relative to.
 #[derive(Debug, Clone)]
-pub struct Anchored<T> {
+pub struct WithBase<T> {
     pub value: T,
     pub base: PathBuf,
 }
@@ -144,7 +144,7 @@ impl Settings {
         let variables = read_variables(&root, redactor, notices)?;
         let overrides = flags.merge_variables(&|name| variables.get(name), redactor)?;
         let file = match &config_path {
-            Some(path) => read_config(path, redactor)?,
+            Some(path) => read_config(path, current_dir, redactor)?,
             None => Config::default(),
         };
         let resolver = Resolver { root: &root, current_dir };
@@ -270,7 +270,7 @@ fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Re
     Ok(variables)
 }
 
-fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
+fn read_config(path: &Path, current_dir: &Path, redactor: &Redactor) -> Result<Config, Error> {
     let text = read_text(path, "the configuration")?;
     match Config::read(&text) {
         Ok((config, value)) => {
@@ -279,7 +279,7 @@ fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
         }
         Err(findings) => {
             redactor.add_secrets_in_text(&text);
-            let name = path.display().to_string();
+            let name = path.strip_prefix(current_dir).unwrap_or(path).display().to_string();
             Err(Error::invalid_files(vec![InvalidFile { name, text, findings }]))
         }
     }
@@ -301,17 +301,17 @@ impl Resolver<'_> {
         }
     }
 
-    pub fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<Anchored<T>> {
+    pub fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<WithBase<T>> {
         match (flag, file) {
-            (Some(value), _) => Some(Anchored { value, base: self.current_dir.to_path_buf() }),
-            (None, Some(value)) => Some(Anchored { value, base: self.root.to_path_buf() }),
+            (Some(value), _) => Some(WithBase { value, base: self.current_dir.to_path_buf() }),
+            (None, Some(value)) => Some(WithBase { value, base: self.root.to_path_buf() }),
             (None, None) => None,
         }
     }
 }
 
 /// Returns the agents: one, or all of a matrix.
-fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Vec<Anchored<String>>, Error> {
+fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Vec<WithBase<String>>, Error> {
     let configured = |config: &Config| match (&config.matrix, &config.agent_endpoint) {
         (Some(matrix), _) => Some(matrix.clone()),
         (None, Some(endpoint)) => Some(vec![endpoint.clone()]),
@@ -322,7 +322,7 @@ fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -
         return Err(Error::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
     }
     let is_matrix = overrides.matrix.is_some() || from_flags.is_none() && file.matrix.is_some();
-    let Some(Anchored { value: endpoints, base }) = resolver.anchored(from_flags, configured(file)) else {
+    let Some(WithBase { value: endpoints, base }) = resolver.anchored(from_flags, configured(file)) else {
         return Ok(Vec::new());
     };
     for (index, name) in endpoints.iter().enumerate().filter(|_| is_matrix) {
@@ -336,14 +336,14 @@ fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -
     if endpoints.is_empty() {
         return Err(Error::invalid("'matrix' has no agents"));
     }
-    Ok(endpoints.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
+    Ok(endpoints.into_iter().map(|value| WithBase { value, base: base.clone() }).collect())
 }
 
 fn snapshot_source(
     overrides: &Config,
     file: &Config,
     resolver: &Resolver<'_>,
-) -> Result<Option<Anchored<SnapshotSource>>, Error> {
+) -> Result<Option<WithBase<SnapshotSource>>, Error> {
     // A source on the command line enables the snapshot; one in the file needs 'snapshotEnabled'.
     let by_default = overrides.snapshot.is_some() || file.snapshot_enabled.unwrap_or(false);
     let is_enabled = overrides.snapshot_enabled.unwrap_or(by_default);
@@ -362,7 +362,7 @@ fn registry_command(
     file: &Config,
     resolver: &Resolver<'_>,
     redactor: &Redactor,
-) -> Result<Option<Anchored<RegistryCommand>>, Error> {
+) -> Result<Option<WithBase<RegistryCommand>>, Error> {
     if overrides.tool_registry.is_none() {
         if overrides.tool_registry_path.is_some() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Tests of adding, withdrawing, listing and importing feedback.
+//! Tests of adding, retracting, listing and importing feedback.
 
 use karat_core::rating::Rating;
 use karat_workflows::feedback::{ImportRequest, ListRequest, RateRequest, import, list, rate};

@@ -18,15 +18,15 @@ fn span(trace: &str, id: &str) -> TraceParts {
 
 /// The names of the reported events.
 #[derive(Default)]
-struct Reported(Vec<&'static str>);
+struct ReportedEvents(Vec<&'static str>);
 
-impl Reported {
+impl ReportedEvents {
     fn count(&self, name: &str) -> usize {
         self.0.iter().filter(|event| **event == name).count()
     }
 }
 
-impl karat_workflows::EventSink<Event> for Reported {
+impl karat_workflows::EventSink<Event> for ReportedEvents {
     fn emit(&mut self, event: Event) -> ControlFlow<()> {
         self.0.push(match event {
             Event::Ready => "ready",
@@ -43,7 +43,7 @@ impl karat_workflows::EventSink<Event> for Reported {
 #[tokio::test(flavor = "multi_thread")]
 async fn stores_requests_in_batches_and_answers_each() {
     let project = TestProject::new();
-    let (context, mut reported) = (project.context(), Reported::default());
+    let (context, mut reported) = (project.context(), ReportedEvents::default());
     let serve = |receiver: TraceReceiver, _: CancellationToken| async move {
         let mut sending = JoinSet::new();
         for client in 0..200 {
@@ -72,7 +72,7 @@ async fn stores_requests_in_batches_and_answers_each() {
 #[tokio::test]
 async fn stops_serving_when_cancelled() {
     let project = TestProject::new();
-    let (context, mut reported, cancel) = (project.context(), Reported::default(), CancellationToken::new());
+    let (context, mut reported, cancel) = (project.context(), ReportedEvents::default(), CancellationToken::new());
     let serve = |receiver: TraceReceiver, stop: CancellationToken| {
         cancel.cancel();
         async move {

@@ -64,7 +64,7 @@ async fn a_review_survives_between_commands() {
     let rated = CommandOutcome::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
     let undone = CommandOutcome::RatingUndone(Rating::Negative);
     assert_eq!(applied, [CommandOutcome::Noted, rated, CommandOutcome::Skipped, CommandOutcome::SkipUndone, undone]);
-    // The note was withdrawn with the rating.
+    // The note was retracted with the rating.
     assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: None });
     assert_eq!((ratings(&context, false).await.len(), ratings(&context, true).await.len()), (0, 2));
 

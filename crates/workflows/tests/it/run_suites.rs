@@ -28,9 +28,9 @@ fn project() -> TestProject {
 
 /// Collects the ids of finished cases.
 #[derive(Clone, Default)]
-struct Finished(Arc<Mutex<Vec<(String, bool)>>>);
+struct FinishedCases(Arc<Mutex<Vec<(String, bool)>>>);
 
-impl Reporter for Finished {
+impl Reporter for FinishedCases {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         if let RunEvent::CaseFinished { result, .. } = event {
             self.0.lock().unwrap().push((result.id.clone(), result.passed));
@@ -39,10 +39,14 @@ impl Reporter for Finished {
     }
 }
 
-async fn run(project: &TestProject, store: bool, cancel: &CancellationToken) -> Result<(Outcome, Finished), Error> {
+async fn run(
+    project: &TestProject,
+    store: bool,
+    cancel: &CancellationToken,
+) -> Result<(Outcome, FinishedCases), Error> {
     let request =
         Request { paths: vec![PathBuf::from("evals")], selection: SelectionRequest::default(), store, telemetry: None };
-    let finished = Finished::default();
+    let finished = FinishedCases::default();
     let reporter = finished.clone();
     let reporters = move |_| Ok(vec![Box::new(reporter) as Box<dyn Reporter>]);
     let outcome = run_suites(request, &project.context(), reporters, cancel).await?;

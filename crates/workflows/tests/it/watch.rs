@@ -1,6 +1,6 @@
 //! Tests of watching the files of a run.
 
-use karat_workflows::watch::{Affected, Watch};
+use karat_workflows::watch::{AffectedCases, Watch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ async fn all_cases_depend_on_the_files_of_the_settings(#[case] path: &str, #[cas
     let mut watch = Watch::start(&[], &settings);
     project.files.write(path, content);
     let change = watch.next_change(&settings).await;
-    assert_eq!(change.affected, Affected::Everything);
+    assert_eq!(change.affected, AffectedCases::Everything);
     assert_eq!(change.paths.into_iter().collect::<Vec<_>>(), [project.files.path().join(path)]);
 }
 
@@ -49,12 +49,12 @@ async fn a_table_affects_the_eval_files_that_name_it() {
     let [x, y] = ["evals/x.golden.json", "evals/y.golden.json"].map(|path| project.files.path().join(path));
     let mut watch = Watch::start(&[], &settings);
     project.files.write("data/rows.csv", "m\na\nb\n");
-    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![x.clone()]));
+    assert_eq!(watch.next_change(&settings).await.affected, AffectedCases::EvalFiles(vec![x.clone()]));
     project.files.write("evals/y.golden.json", case_with_table("../data/rows.csv"));
-    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![y.clone()]));
+    assert_eq!(watch.next_change(&settings).await.affected, AffectedCases::EvalFiles(vec![y.clone()]));
     project.files.write("data/rows.csv", "m\na\nb\nc\n");
-    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![x, y]));
+    assert_eq!(watch.next_change(&settings).await.affected, AffectedCases::EvalFiles(vec![x, y]));
     // No eval file names it any more.
     project.files.write("evals/rows.csv", "m\na\nb\n");
-    assert_eq!(watch.next_change(&settings).await.affected, Affected::Nothing);
+    assert_eq!(watch.next_change(&settings).await.affected, AffectedCases::Nothing);
 }

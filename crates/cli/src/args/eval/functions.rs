@@ -22,7 +22,7 @@ pub(crate) struct EvalNewArgs {
 
 const ADD_CASE_AFTER_HELP: &str = "\
 Examples:
-  karat eval add-case tone TRACE                  # Expect the verdict of its rating
+  karat eval add-case tone TRACE                  # Expect its rating
   karat eval add-case tone TRACE --expected fail  # Expect this verdict";
 
 #[derive(Debug, Args)]

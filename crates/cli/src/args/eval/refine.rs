@@ -12,7 +12,7 @@ use crate::args::trace_filter::ORIGINS;
 use crate::args::{AuthorArgs, OutputFormat, StoreArgs};
 
 const AFTER_HELP: &str = "\
-The model sees the code and the training part of the rated traces, not the held-out part.
+The model sees the code and the training part of the rated traces, not the held-out part. \
 Candidates run in the sandbox on both parts. Only a candidate that you approve becomes a version.
 
 Exit codes:

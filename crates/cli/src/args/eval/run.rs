@@ -20,7 +20,7 @@ Examples:
   karat eval run tone --traces traces.jsonl         # Judge the traces in a file
   karat eval run tone.py --traces - --format jsonl  # Read stdin, print verdicts
   karat eval run --stored                           # Judge with all evals
-  karat eval run tone --stored --since 7d --force   # Judge a week again";
+  karat eval run tone --stored --since 7d --force   # Rejudge the last week";
 
 const USAGE: &str = "karat eval run [OPTIONS] <FILE|NAME>... --traces <FILE|->...
        karat eval run [OPTIONS] [NAME]... --stored";

@@ -21,7 +21,7 @@ pub(super) fn run(args: &EvalAddCaseArgs, surface: &Surface<'_>) -> Result<ExitS
     let new_file = if added.new_file { " (new file)" } else { "" };
     let verdict = if added.expected { "pass" } else { "fail" };
     let (name, file) = (printable(&added.name), printable(&added.cases_file));
-    surface.printer.print(&format!("added {name} to {file}{new_file}: expected to {verdict}\n"))?;
+    surface.printer.print(&format!("added {name} to {file}{new_file}: expected verdict {verdict}\n"))?;
     surface.printer.note(&format!("to run it: karat eval test {}", shell_words::quote(&args.function)));
     Ok(ExitStatus::Success)
 }

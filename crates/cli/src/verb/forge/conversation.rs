@@ -13,7 +13,7 @@ use karat_workflows::forge::{
 };
 
 use super::Forge;
-use super::editor::{Edited, edit};
+use super::editor::{EditOutcome, edit};
 use super::scripted::resume_text;
 use super::spinner::Spinner;
 use super::typed_command::{TypedCommand, parse_command};
@@ -34,7 +34,7 @@ const HELP: &str = "  a, a 1 3, a 2-4   approve all valid cases, or some
   q                 quit; approved cases are saved or written";
 
 /// Why a session ended before all cases were decided.
-enum Ended {
+enum SessionEnd {
     /// The user quit, and needs no further message.
     Silently,
     Quit,
@@ -42,21 +42,21 @@ enum Ended {
     Failed(Failure),
 }
 
-impl From<NoAnswer> for Ended {
+impl From<NoAnswer> for SessionEnd {
     fn from(no_answer: NoAnswer) -> Self {
         match no_answer {
-            NoAnswer::Cancelled => Ended::Quit,
-            NoAnswer::Interrupted => Ended::Interrupted,
-            NoAnswer::Failed(_) => Ended::Failed(no_answer.into()),
+            NoAnswer::Cancelled => SessionEnd::Quit,
+            NoAnswer::Interrupted => SessionEnd::Interrupted,
+            NoAnswer::Failed(_) => SessionEnd::Failed(no_answer.into()),
         }
     }
 }
 
-impl From<Failure> for Ended {
+impl From<Failure> for SessionEnd {
     fn from(failure: Failure) -> Self {
         match failure.status {
-            ExitStatus::Interrupted => Ended::Interrupted,
-            _ => Ended::Failed(failure),
+            ExitStatus::Interrupted => SessionEnd::Interrupted,
+            _ => SessionEnd::Failed(failure),
         }
     }
 }
@@ -101,14 +101,14 @@ impl Forge<'_> {
                 count => format!("{} not written, {resume}", counted(count, "approved case")),
             }
         });
-        if let (Ended::Quit | Ended::Interrupted, Some(saved)) = (&ended, &saved) {
+        if let (SessionEnd::Quit | SessionEnd::Interrupted, Some(saved)) = (&ended, &saved) {
             self.printer.print_wrapped("", saved);
         }
         match (ended, saved) {
-            (Ended::Silently | Ended::Quit, _) => Ok(ExitStatus::Success),
-            (Ended::Interrupted, _) => Err(Failure::reported(ExitStatus::Interrupted)),
-            (Ended::Failed(failure), Some(saved)) => Err(failure.hint(saved)),
-            (Ended::Failed(failure), None) => Err(failure),
+            (SessionEnd::Silently | SessionEnd::Quit, _) => Ok(ExitStatus::Success),
+            (SessionEnd::Interrupted, _) => Err(Failure::reported(ExitStatus::Interrupted)),
+            (SessionEnd::Failed(failure), Some(saved)) => Err(failure.hint(saved)),
+            (SessionEnd::Failed(failure), None) => Err(failure),
         }
     }
 
@@ -125,7 +125,7 @@ impl Forge<'_> {
 }
 
 impl Terminal<'_, '_> {
-    async fn run(&mut self) -> Result<(), Ended> {
+    async fn run(&mut self) -> Result<(), SessionEnd> {
         loop {
             let command = match self.conversation.next() {
                 Step::Done => return Ok(()),
@@ -147,12 +147,12 @@ impl Terminal<'_, '_> {
     }
 
     /// Asks a question of the setup; returns `None` to ask it again.
-    fn ask(&mut self, question: &Step) -> Result<Option<Command>, Ended> {
+    fn ask(&mut self, question: &Step) -> Result<Option<Command>, SessionEnd> {
         let printer = self.forge.printer;
         match question {
             Step::ConfirmDescription => {
                 let proceed = ask::yes_or_no("Draft cases anyway?", false)?;
-                if proceed { Ok(Some(Command::Proceed)) } else { Err(Ended::Silently) }
+                if proceed { Ok(Some(Command::Proceed)) } else { Err(SessionEnd::Silently) }
             }
             Step::ConfirmChanges { changes } => {
                 printer.warn("these changed since the cases were drafted, and the plan is not updated:");
@@ -163,7 +163,7 @@ impl Terminal<'_, '_> {
                     return Ok(Some(Command::Proceed));
                 }
                 printer.note("the session is unchanged; pass --restart to draft again");
-                Err(Ended::Silently)
+                Err(SessionEnd::Silently)
             }
             Step::DeclareOverlap { tool, reason } => Ok(Some(self.ask_for_overlap(tool, reason)?)),
             Step::AddTriggers => Ok(Some(self.ask_for_trigger()?)),
@@ -196,6 +196,9 @@ impl Terminal<'_, '_> {
                 "Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line."
             );
             self.forge.printer.print_wrapped("", &text);
+            for (index, known) in self.conversation.triggers().iter().enumerate() {
+                self.forge.printer.print_wrapped("", &format!("Phrase {}: {} (given)", index + 1, printable(known)));
+            }
         }
         let phrase = ask::line(&format!("Phrase {}:", self.conversation.triggers().len() + 1))?;
         Ok(match phrase.trim() {
@@ -204,18 +207,18 @@ impl Terminal<'_, '_> {
         })
     }
 
-    fn ask_for_plan(&self) -> Result<Command, Ended> {
+    fn ask_for_plan(&self) -> Result<Command, SessionEnd> {
         let Some(session) = self.conversation.session() else { return Ok(Command::ApprovePlan) };
         let printer = self.forge.printer;
         printer.print_stderr(plan_text(&session.plan).trim_end());
         for note in plan_notes(session) {
             printer.print_wrapped("", &note);
         }
-        if ask::yes_or_no(&plan_question(session), true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Quit) }
+        if ask::yes_or_no(&plan_question(session), true)? { Ok(Command::ApprovePlan) } else { Err(SessionEnd::Quit) }
     }
 
     /// Shows new drafts and asks for a command; returns `None` if the command only concerns the terminal.
-    async fn ask_for_decision(&mut self) -> Result<Option<Command>, Ended> {
+    async fn ask_for_decision(&mut self) -> Result<Option<Command>, SessionEnd> {
         match std::mem::replace(&mut self.redraw, Redraw::Nothing) {
             Redraw::Batch => self.show(None),
             Redraw::Drafts(ids) => self.show(Some(&ids)),
@@ -248,12 +251,12 @@ impl Terminal<'_, '_> {
             }
             TypedCommand::Quit => {
                 self.write_before_quitting().await?;
-                return Err(Ended::Quit);
+                return Err(SessionEnd::Quit);
             }
         })
     }
 
-    async fn write_before_quitting(&mut self) -> Result<(), Ended> {
+    async fn write_before_quitting(&mut self) -> Result<(), SessionEnd> {
         let count = self.conversation.session().map_or(0, Session::unwritten_count);
         if count > 0 && ask::yes_or_no(&format!("Write the {} now?", counted(count, "approved case")), true)? {
             self.apply(Command::Write).await?;
@@ -262,7 +265,7 @@ impl Terminal<'_, '_> {
     }
 
     /// Applies a command and prints the result.
-    async fn apply(&mut self, command: Command) -> Result<(), Ended> {
+    async fn apply(&mut self, command: Command) -> Result<(), SessionEnd> {
         let printer = self.forge.printer;
         let position = |conversation: &Conversation<'_>| conversation.session().map(Session::position);
         let before = position(self.conversation);
@@ -305,7 +308,7 @@ impl Terminal<'_, '_> {
             CommandOutcome::DraftingFailed(error) => {
                 printer.failure(&error.into());
                 if step == Step::Draft && !ask::yes_or_no("Try again?", true)? {
-                    return Err(Ended::Quit);
+                    return Err(SessionEnd::Quit);
                 }
             }
             CommandOutcome::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
@@ -360,8 +363,8 @@ impl Terminal<'_, '_> {
         };
         let case = entry.draft.as_ref().and_then(|draft| draft.case.as_ref());
         Ok(match edit(case, &entry.slot.id, environment, printer, &problems)? {
-            Edited::Case(case) => Some(Command::Replace { number, case }),
-            Edited::Unchanged => None,
+            EditOutcome::Case(case) => Some(Command::Replace { number, case }),
+            EditOutcome::Unchanged => None,
         })
     }
 

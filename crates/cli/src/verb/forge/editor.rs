@@ -11,7 +11,7 @@ use crate::ask::{NoAnswer, yes_or_no};
 use crate::environment::Environment;
 use crate::printer::Printer;
 
-pub(super) enum Edited {
+pub(super) enum EditOutcome {
     /// The edited case, which has no errors.
     Case(Value),
     Unchanged,
@@ -26,13 +26,13 @@ pub(super) fn edit(
     environment: &Environment,
     printer: &Printer,
     check: &dyn Fn(&Value) -> Vec<String>,
-) -> Result<Edited, NoAnswer> {
+) -> Result<EditOutcome, NoAnswer> {
     let before = case.map(|case| serde_json::to_string_pretty(case).unwrap_or_default() + "\n").unwrap_or_default();
     let file = match temporary_file(&before, id) {
         Ok(file) => file,
         Err(error) => {
             printer.warn(&format!("cannot create a temporary file: {error}"));
-            return Ok(Edited::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
     };
     loop {
@@ -41,11 +41,11 @@ pub(super) fn edit(
             Ok(Ok(text)) => text,
             Ok(Err(_)) => {
                 printer.warn(&format!("your text is not valid UTF-8; it is saved in {}", file.display()));
-                return Ok(Edited::Unchanged);
+                return Ok(EditOutcome::Unchanged);
             }
             Err(error) => {
                 printer.warn(&format!("cannot read {}: {error}", file.display()));
-                return Ok(Edited::Unchanged);
+                return Ok(EditOutcome::Unchanged);
             }
         };
         if let Err(message) = result {
@@ -55,12 +55,12 @@ pub(super) fn edit(
             } else {
                 printer.print_stderr(&format!("your text is saved in {}", file.display()));
             }
-            return Ok(Edited::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
         if text == before || text.trim().is_empty() {
             std::fs::remove_file(&file).ok();
             printer.note("no changes");
-            return Ok(Edited::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         match parse(text) {
@@ -68,7 +68,7 @@ pub(super) fn edit(
                 let problems = check(&value);
                 if problems.is_empty() {
                     std::fs::remove_file(&file).ok();
-                    return Ok(Edited::Case(value));
+                    return Ok(EditOutcome::Case(value));
                 }
                 for problem in &problems {
                     printer.print_stderr(&format!("error: {problem}"));
@@ -80,12 +80,12 @@ pub(super) fn edit(
         if !matches!(again, Ok(true)) {
             printer.print_stderr(&format!("the draft is unchanged; your text is saved in {}", file.display()));
             again?;
-            return Ok(Edited::Unchanged);
+            return Ok(EditOutcome::Unchanged);
         }
     }
 }
 
-/// Writes a text to a temporary file that is not deleted automatically.
+/// Writes text to a temporary file that is not deleted automatically.
 fn temporary_file(text: &str, id: &str) -> std::io::Result<PathBuf> {
     let name: String = id.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').take(60).collect();
     let mut file = tempfile::Builder::new().prefix(&format!("karat-{name}-")).suffix(".json").tempfile()?;

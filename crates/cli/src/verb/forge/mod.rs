@@ -110,8 +110,7 @@ impl Forge<'_> {
         let text = plan_text(&plan);
         if self.args.tier == Tiers::Both && plan.cases() > BATCH_SIZE {
             self.printer.note(
-                "the plan is what full coverage takes; a smaller start is --tier golden, or the first batches of the \
-                 plan",
+                "this plan gives full coverage; to start smaller, pass --tier golden or review only the first batches",
             );
         }
         self.print(&ForgeReport::of_plan(plan), &text)?;

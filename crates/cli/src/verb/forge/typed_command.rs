@@ -79,8 +79,8 @@ fn split_numbers(text: &str) -> Result<(CaseSelection, &str), String> {
     loop {
         rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
         let end = rest.find(|letter: char| letter == ',' || letter.is_whitespace()).unwrap_or(rest.len());
-        let Some(found) = parse_range(rest[..end].trim_end_matches(':')) else { break };
-        for number in found? {
+        let Some(range) = parse_range(rest[..end].trim_end_matches(':')) else { break };
+        for number in range? {
             if !numbers.contains(&number) {
                 numbers.push(number);
             }

@@ -2,7 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::run_suites::{Request, SelectionRequest};
-use karat_workflows::watch::{Affected, Change, Watch};
+use karat_workflows::watch::{AffectedCases, Change, Watch};
 use karat_workflows::{CancellationToken, Context};
 
 use super::run_once;
@@ -47,7 +47,7 @@ pub(super) async fn watch<'s>(
         if next.is_some() {
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
-        if change.affected == Affected::Everything {
+        if change.affected == AffectedCases::Everything {
             match surface.context(&args.paths()) {
                 Ok(resolved) => {
                     context = resolved;
@@ -66,13 +66,13 @@ pub(super) async fn watch<'s>(
 /// Returns the part of the run to repeat.
 fn rerun(request: &Request, change: &Change) -> Option<Request> {
     match &change.affected {
-        Affected::Nothing => None,
-        Affected::Everything => Some(request.clone()),
-        Affected::EvalFiles(paths) => {
+        AffectedCases::Nothing => None,
+        AffectedCases::Everything => Some(request.clone()),
+        AffectedCases::EvalFiles(paths) => {
             let selection = SelectionRequest { is_part: true, ..request.selection.clone() };
             Some(Request { paths: paths.clone(), selection, ..request.clone() })
         }
-        Affected::Functions(functions) => {
+        AffectedCases::Functions(functions) => {
             let selection =
                 SelectionRequest { functions: functions.clone(), is_part: true, ..request.selection.clone() };
             Some(Request { selection, ..request.clone() })

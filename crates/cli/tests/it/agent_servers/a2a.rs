@@ -4,55 +4,55 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 #[ignore = "needs a2a-sdk"]
 fn answers_shop_cases() {
     let server = AgentServer::shared(AgentProduct::A2a);
-    ShopAgent::example("a2a", &server, Told::Nothing).answers_shop_cases();
+    ShopAgent::example("a2a", &server, CallReporting::Nothing).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn answers_shop_cases_of_the_bridge() {
     let server = AgentServer::shared(AgentProduct::A2aAdk);
-    ShopAgent::example("a2a-adk", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("a2a-adk", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs a2a-sdk"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let server = AgentServer::shared(AgentProduct::A2a);
-    ShopAgent::example("a2a", &server, Told::Nothing).keeps_concurrent_cases_apart();
+    ShopAgent::example("a2a", &server, CallReporting::Nothing).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
-fn keeps_concurrent_cases_of_the_bridge_apart() {
+fn isolates_concurrent_cases_of_the_bridge() {
     let server = AgentServer::shared(AgentProduct::A2aAdk);
-    ShopAgent::example("a2a-adk", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("a2a-adk", &server, CallReporting::Failures).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs a2a-sdk"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::A2a);
-    ShopAgent::example("a2a", &server, Told::Nothing).quotes_the_failure("the model is not available");
+    ShopAgent::example("a2a", &server, CallReporting::Nothing).quotes_the_failure("the model is not available");
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn quotes_failures_of_the_bridge() {
     let server = AgentServer::shared(AgentProduct::A2aAdk);
-    ShopAgent::example("a2a-adk", &server, Told::Failures).quotes_the_failure("the model is not available");
+    ShopAgent::example("a2a-adk", &server, CallReporting::Failures).quotes_the_failure("the model is not available");
 }
 
 #[test]
 #[ignore = "needs a2a-sdk"]
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::A2a);
-    ShopAgent::example("a2a", &server, Told::Nothing).asks_for_approval("Delete account 7?");
+    ShopAgent::example("a2a", &server, CallReporting::Nothing).asks_for_approval("Delete account 7?");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn asks_for_approval_through_the_bridge() {
         "metadata": {"adk_type": "function_response"},
     });
     let resume = json!({"body": {"params": {"message": {"parts": [part]}}}, "approve": true, "deny": false});
-    let agent = ShopAgent::example("a2a-adk", &server, Told::Failures).with_agent(&json!({"resume": resume}));
+    let agent = ShopAgent::example("a2a-adk", &server, CallReporting::Failures).with_agent(&json!({"resume": resume}));
     agent.asks_for_approval("Delete account 7?");
 }
 
@@ -74,9 +74,9 @@ fn asks_for_approval_through_the_bridge() {
 #[ignore = "needs a2a-sdk"]
 fn version_1() {
     let server = AgentServer::shared(AgentProduct::A2a);
-    let agent = ShopAgent::at(&format!("a2a-v1:{}", server.url("/")), Told::Nothing);
+    let agent = ShopAgent::at(&format!("a2a-v1:{}", server.url("/")), CallReporting::Nothing);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
     agent.asks_for_approval("Delete account 7?");
 }
@@ -85,7 +85,7 @@ fn version_1() {
 #[ignore = "needs google-adk"]
 fn version_1_of_the_bridge() {
     let server = AgentServer::shared(AgentProduct::A2aAdk);
-    let agent = ShopAgent::at(&format!("a2a-v1:{}", server.url("")), Told::Failures);
+    let agent = ShopAgent::at(&format!("a2a-v1:{}", server.url("")), CallReporting::Failures);
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");
 }
@@ -95,11 +95,11 @@ fn version_1_of_the_bridge() {
 fn streams() {
     let server = AgentServer::shared(AgentProduct::A2a);
     let stream = json!({"request": {"body": {"method": "message/stream"}}, "poll": null});
-    let agent = ShopAgent::example("a2a", &server, Told::Nothing).with_agent(&stream);
+    let agent = ShopAgent::example("a2a", &server, CallReporting::Nothing).with_agent(&stream);
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");
     let server = AgentServer::shared(AgentProduct::A2aAdk);
-    let agent = ShopAgent::example("a2a-adk", &server, Told::Failures).with_agent(&stream);
+    let agent = ShopAgent::example("a2a-adk", &server, CallReporting::Failures).with_agent(&stream);
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");
 }
@@ -110,6 +110,6 @@ fn streams() {
 fn polls() {
     let server = AgentServer::shared(AgentProduct::A2a);
     let configuration = json!({"request": {"body": {"params": {"configuration": {"blocking": false}}}}});
-    let agent = ShopAgent::example("a2a", &server, Told::Nothing).with_agent(&configuration);
+    let agent = ShopAgent::example("a2a", &server, CallReporting::Nothing).with_agent(&configuration);
     agent.answers_shop_cases();
 }

@@ -5,36 +5,36 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 #[ignore = "needs google-adk"]
 fn answers_shop_cases() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("adk", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("adk", &server, CallReporting::Failures).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).quotes_the_failure("Internal Server Error");
+    ShopAgent::example("adk", &server, CallReporting::Failures).quotes_the_failure("Internal Server Error");
     let endpoint = format!("adk:{}?app=nobody", server.url(""));
-    ShopAgent::at(&endpoint, Told::Failures).quotes_the_failure("Agent not found: 'nobody'");
+    ShopAgent::at(&endpoint, CallReporting::Failures).quotes_the_failure("Agent not found: 'nobody'");
 }
 
 #[test]
 #[ignore = "needs google-adk"]
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, Told::Failures).asks_for_approval("Delete account 7?");
+    ShopAgent::example("adk", &server, CallReporting::Failures).asks_for_approval("Delete account 7?");
 }
 
 /// Whole texts, and parts of texts that come again as a whole.
@@ -42,7 +42,7 @@ fn asks_for_approval() {
 #[ignore = "needs google-adk"]
 fn streams(#[values(false, true)] parts: bool) {
     let server = AgentServer::shared(AgentProduct::Adk);
-    let agent = ShopAgent::example("adk", &server, Told::Failures)
+    let agent = ShopAgent::example("adk", &server, CallReporting::Failures)
         .with_agent(&json!({"request": {"url": "run_sse", "body": {"streaming": parts}}}));
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");

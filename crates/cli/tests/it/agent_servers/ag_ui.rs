@@ -2,51 +2,52 @@
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn answers_shop_cases() {
     let server = AgentServer::shared(AgentProduct::AgUi);
-    ShopAgent::example("ag-ui", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("ag-ui", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn answers_shop_cases_of_tanstack_ai() {
     let server = AgentServer::shared(AgentProduct::TanstackAi);
-    ShopAgent::example("tanstack-ai", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("tanstack-ai", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let server = AgentServer::shared(AgentProduct::AgUi);
-    ShopAgent::example("ag-ui", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("ag-ui", &server, CallReporting::Failures).isolates_concurrent_cases();
     let server = AgentServer::shared(AgentProduct::TanstackAi);
-    ShopAgent::example("tanstack-ai", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("tanstack-ai", &server, CallReporting::Failures).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::AgUi);
-    ShopAgent::example("ag-ui", &server, Told::Failures).quotes_the_failure("the model is not available");
+    ShopAgent::example("ag-ui", &server, CallReporting::Failures).quotes_the_failure("the model is not available");
     let server = AgentServer::shared(AgentProduct::TanstackAi);
-    ShopAgent::example("tanstack-ai", &server, Told::Failures).quotes_the_failure("the model is not available");
+    ShopAgent::example("tanstack-ai", &server, CallReporting::Failures)
+        .quotes_the_failure("the model is not available");
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::AgUi);
-    ShopAgent::example("ag-ui", &server, Told::Failures).asks_for_approval("Delete account 7?");
+    ShopAgent::example("ag-ui", &server, CallReporting::Failures).asks_for_approval("Delete account 7?");
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn asks_for_approval_of_tanstack_ai() {
     let server = AgentServer::shared(AgentProduct::TanstackAi);
-    let agent = ShopAgent::example("tanstack-ai", &server, Told::Failures);
+    let agent = ShopAgent::example("tanstack-ai", &server, CallReporting::Failures);
     agent.asks_for_approval("Approval required to run delete_account");
 }

@@ -4,14 +4,14 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 fn own_api() {
     let server = AgentServer::shared(AgentProduct::OwnApi);
-    let agent = ShopAgent::example("own-api", &server, Told::Failures);
+    let agent = ShopAgent::example("own-api", &server, CallReporting::Failures);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
     let case = agent.ask("Where is order 1?");
     let usage = json!({"inputTokens": 20, "outputTokens": 10});
@@ -22,9 +22,9 @@ fn own_api() {
 #[test]
 fn session_and_poll() {
     let server = AgentServer::shared(AgentProduct::SessionPoll);
-    let agent = ShopAgent::example("session-poll", &server, Told::Failures);
+    let agent = ShopAgent::example("session-poll", &server, CallReporting::Failures);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
 }
 
@@ -34,12 +34,12 @@ fn session_and_poll() {
 fn flowise(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let session = json!({"sessionId": "{{conversationId}}"});
-    let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), Told::Failures).with_agent(&json!({
+    let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), CallReporting::Failures).with_agent(&json!({
         "request": {"message": "/question", "body": {"streaming": stream, "overrideConfig": session}},
         "response": {"conversation": ""},
     }));
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
 }
 
@@ -48,7 +48,7 @@ fn flowise(#[values(false, true)] stream: bool) {
 #[ignore = "needs Node"]
 fn approval_of_flowise() {
     let server = AgentServer::shared(AgentProduct::Flowise);
-    let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), Told::Nothing).with_agent(&json!({
+    let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), CallReporting::Nothing).with_agent(&json!({
         "request": {"message": "/question", "body": {"chatId": "{{conversationId}}"}},
         "response": {"response": "/text", "approval": {"when": {"path": "/action", "notNull": true}, "question": "/text"}},
         "resume": {

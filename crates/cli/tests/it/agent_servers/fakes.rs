@@ -4,21 +4,21 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use rstest::rstest;
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told, calls};
+use super::shop::{CallReporting, ShopAgent, calls};
 
 /// The id of a streamed response.
 const STREAMED_ID: &str = "{{reply:$[-1:].response.id}}";
 
-/// How the model tells its calls, whole and streamed.
+/// How the model reports its calls, whole and streamed.
 #[rstest]
-#[case("shop", Told::Nothing)]
-#[case("shop-calls", Told::MadeCalls)]
+#[case("shop", CallReporting::Nothing)]
+#[case("shop-calls", CallReporting::MadeCalls)]
 #[ignore = "needs Node"]
-fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
+fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
-    let agent = with_model(&format!("chat:{}", server.url("/v1")), model, stream, told);
+    let agent = with_model(&format!("chat:{}", server.url("/v1")), model, stream, reporting);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
     let options = json!({"request": {"body": {"stream_options": {"include_usage": true}}}});
     let case = agent.with_agent(&options).ask("hello");
@@ -27,14 +27,14 @@ fn chat(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: 
 }
 
 #[rstest]
-#[case("shop", Told::Calls)]
-#[case("shop-mcp", Told::Failures)]
+#[case("shop", CallReporting::Calls)]
+#[case("shop-mcp", CallReporting::Failures)]
 #[ignore = "needs Node"]
-fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] stream: bool) {
+fn responses(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
-    let agent = with_model(&format!("responses:{}", server.url("/v1")), model, stream, told);
+    let agent = with_model(&format!("responses:{}", server.url("/v1")), model, stream, reporting);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
 }
 
@@ -42,7 +42,7 @@ fn responses(#[case] model: &str, #[case] told: Told, #[values(false, true)] str
 #[ignore = "needs Node"]
 fn approval_of_responses(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
-    let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, Told::Failures);
+    let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, CallReporting::Failures);
     let agent = if stream {
         agent.with_agent(&json!({"resume": {"body": {"previous_response_id": STREAMED_ID, "stream": true}}}))
     } else {
@@ -55,22 +55,22 @@ fn approval_of_responses(#[values(false, true)] stream: bool) {
 #[ignore = "needs Node"]
 fn messages(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Messages);
-    let agent = with_model(&format!("messages:{}", server.url("/v1")), "shop", stream, Told::Failures);
+    let agent = with_model(&format!("messages:{}", server.url("/v1")), "shop", stream, CallReporting::Failures);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
 }
 
-/// Apps without tools tell nothing; agents only stream.
+/// Apps without tools report nothing; agents only stream.
 #[rstest]
-#[case("app-chat", "blocking", Told::Nothing)]
-#[case("app-chat", "streaming", Told::Nothing)]
-#[case("app-agent", "streaming", Told::Calls)]
-#[case("app-react", "streaming", Told::Calls)]
+#[case("app-chat", "blocking", CallReporting::Nothing)]
+#[case("app-chat", "streaming", CallReporting::Nothing)]
+#[case("app-agent", "streaming", CallReporting::Calls)]
+#[case("app-react", "streaming", CallReporting::Calls)]
 #[ignore = "needs Node"]
-fn dify(#[case] key: &str, #[case] mode: &str, #[case] told: Told) {
+fn dify(#[case] key: &str, #[case] mode: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::Dify);
-    let agent = ShopAgent::at(&format!("dify:{}", server.url("/v1")), told)
+    let agent = ShopAgent::at(&format!("dify:{}", server.url("/v1")), reporting)
         .with_agent(&json!({"headers": {"authorization": format!("Bearer {key}")}}));
     let agent = match mode {
         "blocking" => agent.with_agent(&json!({
@@ -80,26 +80,26 @@ fn dify(#[case] key: &str, #[case] mode: &str, #[case] told: Told) {
         _ => agent,
     };
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
 }
 
 /// The cause of an error is only in a stream.
 #[rstest]
-#[case("shop", Told::Calls, "Error in workflow")]
-#[case("shop-array", Told::Calls, "Error in workflow")]
-#[case("shop-plain", Told::Nothing, "Error in workflow")]
-#[case("shop-stream", Told::Nothing, "the model is not available")]
+#[case("shop", CallReporting::Calls, "Error in workflow")]
+#[case("shop-array", CallReporting::Calls, "Error in workflow")]
+#[case("shop-plain", CallReporting::Nothing, "Error in workflow")]
+#[case("shop-stream", CallReporting::Nothing, "the model is not available")]
 #[ignore = "needs Node"]
-fn n8n(#[case] webhook: &str, #[case] told: Told, #[case] error: &str) {
+fn n8n(#[case] webhook: &str, #[case] reporting: CallReporting, #[case] error: &str) {
     let server = AgentServer::shared(AgentProduct::N8n);
-    let agent = ShopAgent::at(&format!("n8n:{}", server.url(&format!("/webhook/{webhook}/chat"))), told);
+    let agent = ShopAgent::at(&format!("n8n:{}", server.url(&format!("/webhook/{webhook}/chat"))), reporting);
     let agent = match webhook {
         "shop-stream" => agent.with_agent(&json!({"response": {"format": "jsonl"}})),
         _ => agent,
     };
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     agent.quotes_the_failure(error);
 }
 
@@ -108,9 +108,9 @@ fn n8n(#[case] webhook: &str, #[case] told: Told, #[case] error: &str) {
 #[ignore = "needs Node"]
 fn rasa() {
     let server = AgentServer::shared(AgentProduct::Rasa);
-    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Nothing);
+    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), CallReporting::Nothing);
     agent.answers_shop_cases();
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
     // It says nothing when an action fails.
     assert_ne!(agent.ask("Fail now")["outcome"], "passed");
 }
@@ -120,7 +120,7 @@ fn rasa() {
 #[ignore = "needs Node"]
 fn rasa_with_tracker() {
     let server = AgentServer::shared(AgentProduct::Rasa);
-    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), Told::Failures).with_agent(&json!({
+    let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), CallReporting::Failures).with_agent(&json!({
         "poll": {
             "request": {"url": "/conversations/{{conversationId}}/tracker"},
             "until": {"path": "/events", "notNull": true},
@@ -135,10 +135,10 @@ fn rasa_with_tracker() {
     assert_eq!(calls(&case), [order, weather], "{case:#}");
     let case = agent.ask("hello");
     assert_eq!((calls(&case), &case["details"]["callsUnreported"]), (Vec::new(), &json!(null)), "{case:#}");
-    agent.keeps_concurrent_cases_apart();
+    agent.isolates_concurrent_cases();
 }
 
-fn with_model(endpoint: &str, model: &str, stream: bool, told: Told) -> ShopAgent {
-    let agent = ShopAgent::at(&format!("{endpoint}?model={model}"), told);
+fn with_model(endpoint: &str, model: &str, stream: bool, reporting: CallReporting) -> ShopAgent {
+    let agent = ShopAgent::at(&format!("{endpoint}?model={model}"), reporting);
     if stream { agent.with_agent(&json!({"request": {"body": {"stream": true}}})) } else { agent }
 }

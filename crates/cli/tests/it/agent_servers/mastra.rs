@@ -4,29 +4,29 @@ use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
 use serde_json::json;
 
-use super::shop::{ShopAgent, Told};
+use super::shop::{CallReporting, ShopAgent};
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn answers_shop_cases() {
     let server = AgentServer::shared(AgentProduct::Mastra);
-    ShopAgent::example("mastra", &server, Told::Failures).answers_shop_cases();
+    ShopAgent::example("mastra", &server, CallReporting::Failures).answers_shop_cases();
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
-fn keeps_concurrent_cases_apart() {
+fn isolates_concurrent_cases() {
     let server = AgentServer::shared(AgentProduct::Mastra);
-    ShopAgent::example("mastra", &server, Told::Failures).keeps_concurrent_cases_apart();
+    ShopAgent::example("mastra", &server, CallReporting::Failures).isolates_concurrent_cases();
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::Mastra);
-    ShopAgent::example("mastra", &server, Told::Failures).quotes_the_failure("the model is not available");
+    ShopAgent::example("mastra", &server, CallReporting::Failures).quotes_the_failure("the model is not available");
     let endpoint = format!("mastra:{}?agent=nobody", server.url(""));
-    ShopAgent::at(&endpoint, Told::Failures).quotes_the_failure("Agent with id nobody not found");
+    ShopAgent::at(&endpoint, CallReporting::Failures).quotes_the_failure("Agent with id nobody not found");
 }
 
 /// The protocol has no question.
@@ -34,14 +34,15 @@ fn quotes_failures() {
 #[ignore = "needs the JavaScript libraries of agents"]
 fn asks_for_approval() {
     let server = AgentServer::shared(AgentProduct::Mastra);
-    ShopAgent::example("mastra", &server, Told::Failures).asks_for_approval(r#"delete_account {"account_id":"7"}"#);
+    ShopAgent::example("mastra", &server, CallReporting::Failures)
+        .asks_for_approval(r#"delete_account {"account_id":"7"}"#);
 }
 
 #[test]
 #[ignore = "needs the JavaScript libraries of agents"]
 fn streams() {
     let server = AgentServer::shared(AgentProduct::Mastra);
-    let agent = ShopAgent::example("mastra", &server, Told::Failures)
+    let agent = ShopAgent::example("mastra", &server, CallReporting::Failures)
         .with_agent(&json!({"request": {"url": "api/agents/shop/stream"}}));
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");

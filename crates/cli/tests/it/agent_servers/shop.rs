@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{case, only_result, project};
 
-/// What a protocol tells about tool calls.
+/// What a protocol reports about tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CallReporting {
     Nothing,
-    /// Names and arguments of the calls that were made. A reply without calls does not tell that there are none.
+    /// Names and arguments of the calls that were made. A reply without calls does not mean that there were none.
     MadeCalls,
     /// Names and arguments.
     Calls,
@@ -26,25 +26,25 @@ pub(super) struct ShopAgent {
     pub(super) config: Value,
     /// Files that a function agent needs.
     files: Vec<(String, String)>,
-    told: Told,
+    reporting: CallReporting,
 }
 
 impl ShopAgent {
     /// Uses `karat.json` of an example, with the URL of the running server.
-    pub(super) fn example(name: &str, server: &AgentServer, told: Told) -> Self {
-        Self { config: server.config(name), files: Vec::new(), told }
+    pub(super) fn example(name: &str, server: &AgentServer, reporting: CallReporting) -> Self {
+        Self { config: server.config(name), files: Vec::new(), reporting }
     }
 
     /// Uses `karat.json` of an example that has no server.
-    pub(super) fn program(name: &str, source: &str, told: Told) -> Self {
+    pub(super) fn program(name: &str, source: &str, reporting: CallReporting) -> Self {
         let config = serde_json::from_str(&read_example(&format!("{name}/karat.json"))).unwrap();
         let files = vec![(source.to_owned(), read_example(&format!("{name}/{source}")))];
-        Self { config, files, told }
+        Self { config, files, reporting }
     }
 
     /// Uses an endpoint such as `chat:http://127.0.0.1:8080`.
-    pub(super) fn at(endpoint: &str, told: Told) -> Self {
-        Self { config: json!({"agentEndpoint": endpoint}), files: Vec::new(), told }
+    pub(super) fn at(endpoint: &str, reporting: CallReporting) -> Self {
+        Self { config: json!({"agentEndpoint": endpoint}), files: Vec::new(), reporting }
     }
 
     /// Changes keys of `agent` in the configuration.
@@ -112,17 +112,17 @@ impl ShopAgent {
             vec![("get_order", json!({"order_id": "1044"}), true), ("get_weather", json!({"city": "Oslo"}), false)],
         ];
         for (case, expected) in cases.iter().zip(expected) {
-            let expected = if self.told == Told::Nothing { Vec::new() } else { expected };
+            let expected = if self.reporting == CallReporting::Nothing { Vec::new() } else { expected };
             let expected: Vec<(&str, Value, Value)> = expected
                 .into_iter()
-                .map(|(name, params, success)| (name, params, self.told_success(success)))
+                .map(|(name, params, success)| (name, params, self.reported_success(success)))
                 .collect();
             assert_eq!(calls(case), expected, "{case:#}");
             let unreported = case["details"].get("callsUnreported").cloned().unwrap_or_default();
-            let is_unreported = match self.told {
-                Told::Nothing => true,
-                Told::MadeCalls => expected.is_empty(),
-                Told::Calls | Told::Failures => false,
+            let is_unreported = match self.reporting {
+                CallReporting::Nothing => true,
+                CallReporting::MadeCalls => expected.is_empty(),
+                CallReporting::Calls | CallReporting::Failures => false,
             };
             assert_eq!(unreported == true, is_unreported, "{case:#}");
         }
@@ -133,13 +133,13 @@ impl ShopAgent {
     fn reports_the_failed_call(&self) {
         let oslo: Value = serde_json::from_str(&read_example("oslo.json")).unwrap();
         let case = self.run(&oslo, &[]).remove(0);
-        if self.told == Told::Failures {
+        if self.reporting == CallReporting::Failures {
             let error = "noToolErrors: expected every tool call to succeed but 'get_weather' failed";
             assert_eq!(case["outcome"], "failed", "{case:#}");
             assert!(case["error"].as_str().unwrap().starts_with(error), "{case:#}");
         } else {
             assert_eq!(case["outcome"], "passed", "{case:#}");
-            let skipped = if self.told == Told::Nothing { 2 } else { 1 };
+            let skipped = if self.reporting == CallReporting::Nothing { 2 } else { 1 };
             assert_eq!(case["assertionsSkipped"], skipped, "{case:#}");
         }
     }
@@ -155,19 +155,19 @@ impl ShopAgent {
         let case = self.run(&cases, &["--all-failures"]).remove(0);
         let failed: Vec<&Value> =
             case["failures"].as_array().unwrap().iter().map(|failure| &failure["assertion"]).collect();
-        let expected: &[&str] = match self.told {
-            Told::Nothing => &["responseContains"],
+        let expected: &[&str] = match self.reporting {
+            CallReporting::Nothing => &["responseContains"],
             _ => &["toolsCalled", "toolParams", "responseContains", "maxToolCalls"],
         };
         assert_eq!(failed, expected, "{case:#}");
     }
 
-    fn told_success(&self, success: bool) -> Value {
-        if self.told == Told::Failures { success.into() } else { Value::Null }
+    fn reported_success(&self, success: bool) -> Value {
+        if self.reporting == CallReporting::Failures { success.into() } else { Value::Null }
     }
 
     /// 50 cases, eight at a time, each in a conversation of its own.
-    pub(super) fn keeps_concurrent_cases_apart(&self) {
+    pub(super) fn isolates_concurrent_cases(&self) {
         let cases: Vec<Value> = (0..50)
             .map(|number| {
                 let (message, answer) = match number % 3 {
@@ -198,9 +198,9 @@ impl ShopAgent {
         let case = self.ask("Delete account 7.");
         assert_eq!((&case["outcome"], &case["details"]["response"]), (&json!("passed"), &json!(question)), "{case:#}");
         assert_eq!(case["details"]["stopReason"], "approval", "{case:#}");
-        let told = self.told;
+        let reporting = self.reporting;
         let params = json!({"account_id": "7"});
-        if told != Told::Nothing {
+        if reporting != CallReporting::Nothing {
             // Neither failed nor done yet.
             assert_eq!(calls(&case), [("delete_account", params.clone(), Value::Null)], "{case:#}");
         }
@@ -208,8 +208,8 @@ impl ShopAgent {
         let case = agent.ask("Delete account 7.");
         assert_eq!(case["details"]["response"], "Account 7 is deleted.", "{case:#}");
         assert_ne!(case["details"]["stopReason"], "approval", "{case:#}");
-        if told != Told::Nothing {
-            assert_eq!(calls(&case), [("delete_account", params, agent.told_success(true))], "{case:#}");
+        if reporting != CallReporting::Nothing {
+            assert_eq!(calls(&case), [("delete_account", params, agent.reported_success(true))], "{case:#}");
         }
         let agent = agent.with_agent(&json!({"approvals": "deny"}));
         let case = agent.ask("Delete account 7.");
@@ -218,7 +218,7 @@ impl ShopAgent {
     }
 }
 
-/// Returns name, arguments and success of the calls; null if the success is not told.
+/// Returns name, arguments and success of the calls; null if the success is not reporting.
 pub(super) fn calls(case: &Value) -> Vec<(&str, Value, Value)> {
     let calls = case["details"]["toolCalls"].as_array().unwrap();
     calls.iter().map(|call| (call["name"].as_str().unwrap(), call["params"].clone(), call["success"].clone())).collect()

@@ -21,8 +21,9 @@ fn failure_messages_match_the_corpus(#[files("tests/it/corpus/fails/*.json")] pa
         let name = &scenario.0["name"];
         let strict = scenario.0.get("strict").is_some();
         let verdict = scenario.judge(if strict { STRICT } else { ALL });
-        let found: Value = verdict.failures.iter().map(|failure| json!([failure.pointer, failure.message])).collect();
-        assert_eq!(found, scenario.0["failures"], "{name}");
+        let failures: Value =
+            verdict.failures.iter().map(|failure| json!([failure.pointer, failure.message])).collect();
+        assert_eq!(failures, scenario.0["failures"], "{name}");
         for Failure { assertion, message, pointer } in &verdict.failures {
             assert!(message.starts_with(&format!("{assertion}: ")), "{name}: {message}");
             let case = json!({ "expect": scenario.0["expect"] });

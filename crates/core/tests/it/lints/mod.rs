@@ -1,5 +1,6 @@
 //! Lints: each rule fires at the right location, and not elsewhere.
 
+mod calls;
 mod conversations;
 mod regressions;
 mod tokens;
@@ -52,13 +53,13 @@ impl LintInput {
             other_cases: None,
         };
         let lints = lint(&file, context);
-        for found in &lints {
-            let pointer = found.pointer_in_file(list);
+        for lint in &lints {
+            let pointer = lint.pointer_in_file(list);
             let located = locate(&text, &pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
             let value: Value = serde_json::from_str(&text[located.value]).expect("valid JSON");
             assert_eq!(Some(&value), self.document.pointer(&pointer), "{pointer}");
-            assert!(found.case_index.is_none_or(|index| found.case_id == file.cases[index].id));
-            assert!(!found.message.is_empty());
+            assert!(lint.case_index.is_none_or(|index| lint.case_id == file.cases[index].id));
+            assert!(!lint.message.is_empty());
         }
         lints
     }
@@ -66,9 +67,9 @@ impl LintInput {
     /// Where a rule fires: the index of the case and the pointer in it.
     fn locations(&self, rule: Rule) -> Vec<String> {
         let lints = self.lints();
-        let found = lints.iter().filter(|lint| lint.rule == rule);
+        let matches = lints.iter().filter(|lint| lint.rule == rule);
         let index = |lint: &Lint| lint.case_index.map(|index| index.to_string()).unwrap_or_default();
-        found.map(|lint| format!("{}{}", index(lint), lint.pointer)).collect()
+        matches.map(|lint| format!("{}{}", index(lint), lint.pointer)).collect()
     }
 }
 

@@ -11,7 +11,7 @@ const MIN_PHONE_DIGITS: usize = 8;
 /// Minimum length of a mix of letters and digits that counts as a key.
 const MIN_KEY_LENGTH: usize = 32;
 
-/// Returns what looks personal or secret in a text, if anything.
+/// Returns the part of text that looks personal or secret, if any.
 pub fn find_personal_data(text: &str) -> Option<&'static str> {
     let words = || text.split(|letter: char| letter.is_whitespace() || "\"'`<>()[]{},;:=?&".contains(letter));
     if words().any(is_address) {

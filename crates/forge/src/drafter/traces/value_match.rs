@@ -1,6 +1,6 @@
-//! Finds whole values in a text, not parts of other words or numbers.
+//! Finds whole values in text, not parts of other words or numbers.
 
-/// Whether a text contains a value as a whole: `18` is not in `2018`, `1.18` or `18,000`.
+/// Whether text contains a value as a whole: `18` is not in `2018`, `1.18` or `18,000`.
 pub(super) fn contains_whole(value: &str, text: &str) -> bool {
     !value.is_empty() && text.match_indices(value).any(|(start, _)| is_whole(text, start, start + value.len()))
 }
@@ -20,14 +20,14 @@ pub(super) fn find_written<'t>(value: &str, text: &'t str) -> Option<&'t str> {
     })
 }
 
-/// Returns the length of the start of a text that is a value in other capitals.
+/// Returns the length of the start of text that is a value in other capitals.
 fn matched_length(value: &str, text: &str) -> Option<usize> {
     let mut rest = text.chars();
     for expected in value.chars() {
-        let found = rest.next()?;
-        let is_same = found == expected
-            || expected == '_' && matches!(found, ' ' | '-')
-            || found.to_lowercase().eq(expected.to_lowercase());
+        let actual = rest.next()?;
+        let is_same = actual == expected
+            || expected == '_' && matches!(actual, ' ' | '-')
+            || actual.to_lowercase().eq(expected.to_lowercase());
         if !is_same {
             return None;
         }
@@ -65,7 +65,7 @@ fn grouped(digits: &str, separator: &str) -> String {
     grouped
 }
 
-/// Whether a part of a text is not within a longer word or number.
+/// Whether a part of text is not within a longer word or number.
 fn is_whole(text: &str, start: usize, end: usize) -> bool {
     let value = &text[start..end];
     let (mut before, mut after) = (text[..start].chars().rev(), text[end..].chars());
@@ -81,7 +81,7 @@ fn is_whole(text: &str, start: usize, end: usize) -> bool {
         && is_open(value.chars().next_back(), after.next(), after.next())
 }
 
-/// Whether a text contains a value, ignoring case.
+/// Whether text contains a value, ignoring case.
 pub(super) fn contains_ignore_case(value: &str, text: &str) -> bool {
     text.to_lowercase().contains(&value.to_lowercase())
 }

@@ -9,9 +9,9 @@ use oxc_span::{GetSpan as _, Span};
 use super::super::syntax::{
     Class, Definition, Entry, Expr, Function, FunctionId, Kind, Owner, Parameter, ParameterKind, ScopeId, Statement,
 };
-use super::Lowering;
+use super::Lowerer;
 
-impl<'a> Lowering<'_> {
+impl<'a> Lowerer<'_> {
     /// Lowers a declaration and returns the names that it declares.
     pub(super) fn declaration(&mut self, scope: ScopeId, declaration: &Declaration<'a>) -> Vec<String> {
         match declaration {

@@ -9,9 +9,9 @@ use oxc_span::GetSpan as _;
 
 use super::super::nesting::MAX_DEPTH;
 use super::super::syntax::{Arithmetic, Call, Entry, Expr, Kind, ScopeId, Statement};
-use super::Lowering;
+use super::Lowerer;
 
-impl<'a> Lowering<'_> {
+impl<'a> Lowerer<'_> {
     fn boxed(&mut self, scope: ScopeId, expression: &Expression<'a>) -> Box<Expr> {
         Box::new(self.expression(scope, expression))
     }

@@ -15,7 +15,7 @@ use oxc_span::SourceType;
 
 use super::nesting::{MAX_DEPTH, bracket_depth};
 use super::parse_error::ParseError;
-use super::syntax::{Entry, Export, Expr, Import, Imported, Kind, Language, Module, Owner, ScopeId, Statement};
+use super::syntax::{Entry, Export, Expr, Import, ImportedItem, Kind, Language, Module, Owner, ScopeId, Statement};
 
 /// More opening tags would overflow the parser's stack.
 const MAX_TAGS: usize = 20_000;
@@ -41,7 +41,7 @@ pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Mod
         (offset, error.message.trim_end_matches('.').to_owned())
     });
     if error.is_none() && !parsed.panicked {
-        let mut lowering = Lowering { module: &mut module, depth: 0 };
+        let mut lowering = Lowerer { module: &mut module, depth: 0 };
         lowering.statements(0, &parsed.program.body);
     }
     drop(parsed);
@@ -55,12 +55,12 @@ pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Mod
     }
 }
 
-struct Lowering<'m> {
+struct Lowerer<'m> {
     module: &'m mut Module,
     depth: usize,
 }
 
-impl<'a> Lowering<'_> {
+impl<'a> Lowerer<'_> {
     pub(super) fn push(&mut self, scope: ScopeId, statement: Statement) {
         self.module.scopes[scope].add(statement);
     }
@@ -154,7 +154,7 @@ impl<'a> Lowering<'_> {
             JsStatement::ExportAllDeclaration(all) => {
                 let specifier = all.source.value.to_string();
                 self.module.exports.push(match &all.exported {
-                    Some(name) => Export::From { name: export_name(name), imported: Imported::Module, specifier },
+                    Some(name) => Export::From { name: export_name(name), imported: ImportedItem::Module, specifier },
                     None => Export::All { specifier },
                 });
             }
@@ -162,7 +162,7 @@ impl<'a> Lowering<'_> {
                 for named in &from.specifiers {
                     self.module.exports.push(Export::From {
                         name: export_name(&named.exported),
-                        imported: Imported::Name(export_name(&named.local)),
+                        imported: ImportedItem::Name(export_name(&named.local)),
                         specifier: from.source.value.to_string(),
                     });
                 }
@@ -211,18 +211,20 @@ impl<'a> Lowering<'_> {
         let from = import.source.value.to_string();
         let specifiers = import.specifiers.as_ref().map(|specifiers| specifiers.as_slice()).unwrap_or_default();
         if specifiers.is_empty() {
-            let import = Import { local: None, level: 0, from: from.clone(), item: Imported::Module };
+            let import = Import { local: None, level: 0, from: from.clone(), item: ImportedItem::Module };
             self.push(scope, Statement::Import(import));
         }
         for specifier in specifiers {
             let (local, item) = match specifier {
                 ImportDeclarationSpecifier::ImportSpecifier(named) => {
-                    (&named.local, Imported::Name(export_name(&named.imported)))
+                    (&named.local, ImportedItem::Name(export_name(&named.imported)))
                 }
                 ImportDeclarationSpecifier::ImportDefaultSpecifier(default) => {
-                    (&default.local, Imported::Name("default".to_owned()))
+                    (&default.local, ImportedItem::Name("default".to_owned()))
                 }
-                ImportDeclarationSpecifier::ImportNamespaceSpecifier(namespace) => (&namespace.local, Imported::Module),
+                ImportDeclarationSpecifier::ImportNamespaceSpecifier(namespace) => {
+                    (&namespace.local, ImportedItem::Module)
+                }
             };
             let import = Import { local: Some(local.name.to_string()), level: 0, from: from.clone(), item };
             self.push(scope, Statement::Import(import));

@@ -44,10 +44,10 @@ async fn prepare(store: &Store, ids: &[&str]) {
 }
 
 async fn open(store: &Store, filter: ContradictionFilter) -> Vec<String> {
-    let found = store.contradictions(&filter).await.expect("contradictions");
+    let contradictions = store.contradictions(&filter).await.expect("contradictions");
     let count = store.count_contradictions(&filter).await.expect("a number");
-    assert_eq!(count, found.len() as u64, "{filter:?}");
-    found.into_iter().map(|row| format!("{}/{} {}", row.eval_id, row.eval_version, row.trace_id)).collect()
+    assert_eq!(count, contradictions.len() as u64, "{filter:?}");
+    contradictions.into_iter().map(|row| format!("{}/{} {}", row.eval_id, row.eval_version, row.trace_id)).collect()
 }
 
 async fn counts_verdicts_by_rating(Case { store, .. }: Case<'_>) {
@@ -139,9 +139,9 @@ async fn finds_contradictions(Case { store, .. }: Case<'_>) {
         .add_feedback(&[feedback_by("bob", "a", Rating::Positive, 2), feedback_by("eve", "a", Rating::Neutral, 3)])
         .await
         .expect("stored");
-    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
-    let contradiction = &found[0];
-    assert_eq!(found.len(), 1);
+    let contradictions = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    let contradiction = &contradictions[0];
+    assert_eq!(contradictions.len(), 1);
     assert_eq!(
         (contradiction.eval_id.as_str(), contradiction.eval_version, contradiction.trace_id.as_str()),
         ("eval_x", 1, "a")
@@ -222,8 +222,8 @@ async fn a_resolution_applies_to_its_verdict_and_rating(Case { store, .. }: Case
     assert!(store.resolve("eval_x", "a", &dismissed).await.expect("a result"));
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     assert_eq!(open(store, all.clone()).await, ["eval_x/1 a"]);
-    let found = store.contradictions(&all).await.expect("contradictions");
-    assert_eq!(found[0].resolution, Some(dismissed));
+    let contradictions = store.contradictions(&all).await.expect("contradictions");
+    assert_eq!(contradictions[0].resolution, Some(dismissed));
     let wrong = decide(ResolutionKind::LabelWrong, 10);
     assert!(store.resolve("eval_x", "a", &wrong).await.expect("a result"), "the resolution is revised");
     assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, Some(wrong));
@@ -254,8 +254,8 @@ async fn eval_wrong_applies_to_one_version(Case { store, .. }: Case<'_>) {
     store.add_version(&version("eval_x", "two")).await.expect("added");
     judge(store, "eval_x", 2, "a", Some(false)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
-    let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
-    assert_eq!(found[0].resolution, None);
+    let contradictions = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
+    assert_eq!(contradictions[0].resolution, None);
     // It remains open while ratings change, until it is resolved again.
     rate(store, "a", Rating::Neutral, 2).await;
     rate(store, "a", Rating::Positive, 3).await;

@@ -32,10 +32,10 @@ async fn traces(store: &Store, count: usize) -> Vec<NewTrace> {
 
 async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
     let filter = TraceFilter::default();
-    let found = store.unjudged(eval_id, version, &filter, None, 1000).await.expect("traces");
+    let traces = store.unjudged(eval_id, version, &filter, None, 1000).await.expect("traces");
     let count = store.count_unjudged(eval_id, version, &filter).await.expect("a number");
-    assert_eq!(count, found.len() as u64);
-    found.into_iter().map(|trace| trace.head.trace_id).collect()
+    assert_eq!(count, traces.len() as u64);
+    traces.into_iter().map(|trace| trace.head.trace_id).collect()
 }
 
 async fn adds_versions(Case { store, .. }: Case<'_>) {

@@ -132,8 +132,8 @@ async fn lists_unrated_traces_for_review(Case { store, .. }: Case<'_>) {
     store.put_executions(&executions).await.expect("stored");
     add(store, &[feedback_by("ann", "c", Rating::Positive, 1), feedback_by("bob", "a", Rating::Positive, 1)]).await;
     let candidates = async |author: &str, filter: TraceFilter| {
-        let found = store.review_candidates(author, None, &filter).await.expect("candidates");
-        found
+        let candidates = store.review_candidates(author, None, &filter).await.expect("candidates");
+        candidates
             .into_iter()
             .map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored))
             .collect::<Vec<_>>()
@@ -158,11 +158,11 @@ async fn lists_traces_of_one_eval_for_review(Case { store, .. }: Case<'_>) {
         execution("eval_y", 1, &c, Some(true)),
     ];
     store.put_executions(&executions).await.expect("stored");
-    let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
-    let found: Vec<_> =
-        found.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect();
+    let candidates = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
+    let candidates: Vec<_> =
+        candidates.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect();
     assert_eq!(
-        found,
+        candidates,
         [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)],
         "only traces that its newest version judged"
     );

@@ -136,23 +136,23 @@ async fn a_raw_payload_equal_to_the_document_is_stored_once(Case { store, databa
 async fn finds_ids_by_prefix(Case { store, .. }: Case<'_>) {
     let ids = ["abc", "abd", "ab", "b", "B", "a%c", "äb"];
     put(store, &ids.map(|id| trace(id, "x"))).await;
-    let found = async |prefix: &str, limit| store.trace_ids(prefix, limit).await.expect("ids");
-    assert_eq!(found("ab", 10).await, ["ab", "abc", "abd"]);
-    assert_eq!(found("ab", 2).await, ["ab", "abc"]);
-    assert_eq!(found("a%", 2).await, ["a%c"]);
-    assert_eq!(found("b", 10).await, ["b"]);
-    assert_eq!(found("", 10).await, ["B", "a%c", "ab", "abc", "abd", "b", "äb"]);
-    assert_eq!(found("zz", 10).await, [""; 0]);
+    let find_ids = async |prefix: &str, limit| store.trace_ids(prefix, limit).await.expect("ids");
+    assert_eq!(find_ids("ab", 10).await, ["ab", "abc", "abd"]);
+    assert_eq!(find_ids("ab", 2).await, ["ab", "abc"]);
+    assert_eq!(find_ids("a%", 2).await, ["a%c"]);
+    assert_eq!(find_ids("b", 10).await, ["b"]);
+    assert_eq!(find_ids("", 10).await, ["B", "a%c", "ab", "abc", "abd", "b", "äb"]);
+    assert_eq!(find_ids("zz", 10).await, [""; 0]);
 }
 
 async fn finds_ids_of_runs_by_a_shorter_run(Case { store, .. }: Case<'_>) {
     let ids = ["0a1-x:1:c_1:1", "0a1-x:1:cX1:1", "0a1-x:2:1:c_1:1", "0a2-y:1:c_1:1", "0a2-y:1:C_1:1"];
     put(store, &ids.map(|id| trace(id, "x"))).await;
-    let found = async |abbreviated: &str, limit| store.trace_ids(abbreviated, limit).await.expect("ids");
-    assert_eq!(found("0a1:1:c_1:1", 10).await, ["0a1-x:1:c_1:1"]);
-    assert_eq!(found("0a:1:c_1:1", 10).await, ["0a1-x:1:c_1:1", "0a2-y:1:c_1:1"]);
-    assert_eq!(found("0a:1:c_1:1", 1).await, ["0a1-x:1:c_1:1"]);
-    assert_eq!(found("0a1:1:c_1", 10).await, [""; 0]);
+    let find_ids = async |abbreviated: &str, limit| store.trace_ids(abbreviated, limit).await.expect("ids");
+    assert_eq!(find_ids("0a1:1:c_1:1", 10).await, ["0a1-x:1:c_1:1"]);
+    assert_eq!(find_ids("0a:1:c_1:1", 10).await, ["0a1-x:1:c_1:1", "0a2-y:1:c_1:1"]);
+    assert_eq!(find_ids("0a:1:c_1:1", 1).await, ["0a1-x:1:c_1:1"]);
+    assert_eq!(find_ids("0a1:1:c_1", 10).await, [""; 0]);
 }
 
 async fn lists_missing_traces(Case { store, .. }: Case<'_>) {

@@ -27,7 +27,7 @@ pub(super) struct ReceiveReporter<'r> {
     store: String,
     status_line: Option<Progress<'r>>,
     reasons: BTreeSet<(u16, String)>,
-    /// Whether the user was told that there are more reasons.
+    /// Whether the note about further reasons was printed.
     has_more_reasons: bool,
     /// The first error of printing an event.
     failure: Option<Failure>,

@@ -102,7 +102,7 @@ async fn a_fault_costs_one_case(#[case] message: &str, #[case] expected: &str) {
 }
 
 #[tokio::test]
-async fn a_reply_without_a_text_keeps_the_process() {
+async fn a_reply_without_text_keeps_the_process() {
     let agent = agent();
     let before = process_of(&agent).await;
     assert_eq!(ask(&agent, "shape").await.expect_err("no text").message, "the reply has no text at '/response'");
@@ -164,8 +164,8 @@ async fn programs_get_the_conversation(#[case] keep_alive: bool) {
     let id = seen(&traces[0])["conversationId"].clone();
     assert_eq!(id.as_str().map(str::len), Some(36));
     assert_eq!(seen(&traces[0]), json!({"message": "one", "conversationId": id, "turn": 0, "messages": []}));
-    let said = json!([{"role": "user", "content": "one"}, {"role": "assistant", "content": "one"}]);
-    assert_eq!(seen(&traces[1]), json!({"message": "two", "conversationId": id, "turn": 1, "messages": said}));
+    let history = json!([{"role": "user", "content": "one"}, {"role": "assistant", "content": "one"}]);
+    assert_eq!(seen(&traces[1]), json!({"message": "two", "conversationId": id, "turn": 1, "messages": history}));
     assert_eq!(traces[0].model == traces[1].model, keep_alive, "a conversation stays on its process");
     let alone = converse(&agent, false).await.unwrap();
     assert_eq!(seen(&alone[0]), json!({"message": "one"}));
