@@ -9,6 +9,7 @@ use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field,
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
 use crate::trace::{ToolCall, Trace, Usage};
+use crate::turn_details::TurnDetails;
 
 /// The actions of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,9 @@ pub struct CaseDetails {
     /// Results of the Python eval functions that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
+    /// The turns of a conversation; the other members then describe all of it, with the last response.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<TurnDetails>,
 }
 
 impl From<Trace> for CaseDetails {
@@ -73,6 +77,7 @@ impl From<Trace> for CaseDetails {
             assertions: Vec::new(),
             calls: None,
             evals: Vec::new(),
+            turns: Vec::new(),
         }
     }
 }
@@ -84,11 +89,12 @@ impl CaseDetails {
             matches!(line.verdict, AssertionOutcome::Skipped | AssertionOutcome::Errored)
                 && Field::ALL.into_iter().any(|field| field.is_about_calls() && field.name() == line.assertion)
         };
-        self.calls_unreported && self.assertions.iter().any(is_unjudged)
+        let in_turns = self.turns.iter().flat_map(|turn| &turn.assertions);
+        self.calls_unreported && self.assertions.iter().chain(in_turns).any(is_unjudged)
     }
 
-    /// Returns these details as a trace document with one step, from the message to the final response. Latency is left
-    /// out, since it differs between runs in which the agent does the same.
+    /// Returns these details as a trace document with one step, from the message to the final response, or with the
+    /// steps of all turns. Latency is left out, since it differs between runs in which the agent does the same.
     pub fn document<'a>(
         &'a self,
         trace_id: &'a str,
@@ -103,6 +109,8 @@ impl CaseDetails {
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
+            turns: &self.turns,
+            first_turn: 0,
             origin,
         }
     }

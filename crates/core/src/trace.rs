@@ -94,6 +94,26 @@ impl Trace {
     }
 }
 
+impl Usage {
+    /// Adds another usage. A count that either lacks is unknown in the sum, except for cached tokens, which providers
+    /// often leave out when there are none.
+    #[must_use]
+    pub fn plus(&self, other: &Usage) -> Usage {
+        let both =
+            |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
+        let cached_input_tokens = match (self.cached_input_tokens, other.cached_input_tokens) {
+            (None, None) => None,
+            (left, right) => Some(left.unwrap_or(0).saturating_add(right.unwrap_or(0))),
+        };
+        Usage {
+            input_tokens: both(self.input_tokens, other.input_tokens),
+            output_tokens: both(self.output_tokens, other.output_tokens),
+            cached_input_tokens,
+            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(left, right)| left + right),
+        }
+    }
+}
+
 impl ToolCall {
     /// Returns the error of a failed call. Every failed call has one, so that eval functions check only one member.
     pub(crate) fn failure(&self) -> Option<&str> {

@@ -1,12 +1,9 @@
 //! Draws expected calls beside the calls made.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-
 use karat_core::assertion::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
 use karat_core::trace::ToolCall;
-use karat_json::text::{shorten, text_form};
 
+use crate::call_text::call_text;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap};
 
@@ -136,9 +133,6 @@ impl Drawing {
 fn is_shown(alignment: &CallAlignment, pair: &CallPair) -> bool {
     pair.state.is_problem() || alignment.only_order_differs && pair.entry != pair.call
 }
-
-/// Maximum length of the result of a failed call, unless cases are shown in full, in characters.
-const MAX_REASON: usize = 120;
 
 /// Returns a call as `name {arguments}`, with its error; in full with its result.
 pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {

@@ -5,6 +5,7 @@
 mod agent;
 mod agreement;
 mod call_alignment;
+mod call_text;
 mod case_list;
 mod check;
 mod code_diff;
@@ -37,6 +38,7 @@ mod table;
 mod terminal_text;
 mod tools;
 mod traces;
+mod transcript;
 mod trials;
 mod workflow_commands;
 

@@ -368,7 +368,7 @@ async fn variables_and_placeholders_work_everywhere() {
     assert_eq!((received.header("x-key"), received.header("x-case")), (Some("k s3cr3t"), Some("gs-x-001")));
     assert_eq!(received.header("x-none"), None);
     assert!(agent.secrets().iter().all(|secret| secret == "s3cr3t") && agent.secrets().len() >= 3);
-    let determinants = serde_json::to_string(&agent.determinants(&case("hi"))).unwrap();
+    let determinants = serde_json::to_string(&agent.determinants(&case("hi"), 0)).unwrap();
     assert!(!determinants.contains("s3cr3t") && !format!("{agent:?}").contains("s3cr3t"), "{determinants}");
     let missing = HttpAgent::new(&server.url, crate::support::config(&settings), &|_| None).unwrap_err();
     assert_eq!(missing.to_string(), "cannot send the header 'x-key': the environment variable KEY is not set");
@@ -405,7 +405,7 @@ fn plain_determinants_are_stable() {
         },
         "maxResponseBytes": 10_485_760,
     });
-    assert_eq!(agent.determinants(&case("hi"))["request"], expected);
+    assert_eq!(agent.determinants(&case("hi"), 0)["request"], expected);
 }
 
 #[test]

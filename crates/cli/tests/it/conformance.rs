@@ -47,6 +47,11 @@ fn suite() {
 }
 
 #[test]
+fn conversations() {
+    assert_conforms("conversations.json", 0, 33);
+}
+
+#[test]
 fn selection() {
     assert_conforms("selection.json", 0, 42);
 }
@@ -88,7 +93,7 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
-    let first = ["calls.json", "evalfn.json"];
+    let first = ["calls.json", "conversations.json", "evalfn.json"];
     assert_eq!(names, [&first[..], &models, &others, &["trajectories.json", "values.json"]].concat());
 }
 

@@ -15,6 +15,7 @@ mod check_tools;
 mod command;
 mod conformance;
 mod contradictions;
+mod conversations;
 mod coverage;
 mod diff;
 mod documented;

@@ -6,6 +6,7 @@ mod budget;
 mod call_alignment;
 mod call_entry;
 mod calls;
+mod conversation;
 mod evals;
 mod field;
 mod grounding;
@@ -28,6 +29,7 @@ mod whole_calls;
 use std::ops::ControlFlow;
 
 pub use call_alignment::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
+pub use conversation::ConversationVerdict;
 pub use evals::PendingVerdict;
 pub use field::Field;
 pub use marks::response_marks;
@@ -35,6 +37,7 @@ pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict
 pub use vacuity::can_fail;
 
 use crate::case::Case;
+use crate::conversation::Exchange;
 use crate::registry::Registry;
 use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
@@ -55,8 +58,11 @@ pub enum Mode {
 /// The input of assertions.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'e> {
+    /// A case, or a turn of a conversation as a case of its own.
     pub case: &'e Case,
     pub trace: &'e Trace,
+    /// The conversation before the turn that is judged.
+    pub earlier: &'e [Exchange],
     pub mode: Mode,
     pub tokens: &'e TokenSources,
     pub registry: Option<&'e Registry>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::call_alignment::CallAlignment;
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
-use crate::outcome::Cause;
+use crate::outcome::{Cause, Outcome};
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +99,32 @@ pub struct Verdict {
 impl Verdict {
     pub fn passed(&self) -> bool {
         self.failures.is_empty() && self.error.is_none()
+    }
+
+    /// Returns the outcome of what was judged.
+    pub fn outcome(&self) -> Outcome {
+        match &self.error {
+            Some(error) => error.cause.outcome(),
+            None if self.failures.is_empty() => Outcome::Passed,
+            None => Outcome::Failed,
+        }
+    }
+
+    /// Determines whether the case is vacuous, which fails if judging is strict.
+    pub(super) fn with_vacuity(mut self, strictness: Strictness, pointer: &str) -> Self {
+        self.vacuous = self.assertions_run == 0 && self.error.is_none();
+        if self.vacuous && strictness.strict {
+            self.push_strict_failure(pointer, "no assertion ran");
+        }
+        self
+    }
+
+    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
+        self.failures.push(Failure {
+            assertion: "strict".to_owned(),
+            message: format!("strict: {message}"),
+            pointer: pointer.to_owned(),
+        });
     }
 }
 
@@ -226,16 +252,12 @@ impl Tally {
             self.warn(message);
             return ControlFlow::Continue(());
         }
-        self.push_strict_failure(pointer, &message);
+        self.verdict.push_strict_failure(pointer, &message);
         if self.strictness.all_failures { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
-        self.verdict.failures.push(Failure {
-            assertion: "strict".to_owned(),
-            message: format!("strict: {message}"),
-            pointer: pointer.to_owned(),
-        });
+    pub(super) fn strictness(&self) -> Strictness {
+        self.strictness
     }
 
     pub(super) fn lists_all_failures(&self) -> bool {
@@ -252,11 +274,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn into_verdict(mut self) -> Verdict {
-        self.verdict.vacuous = self.verdict.assertions_run == 0 && self.verdict.error.is_none();
-        if self.verdict.vacuous && self.strictness.strict {
-            self.push_strict_failure("/expect", "no assertion ran");
-        }
+    pub(super) fn into_verdict(self) -> Verdict {
         self.verdict
     }
 }

@@ -9,6 +9,12 @@ use crate::trace::Trace;
 /// Whether some answer could fail the case. An expectation without checks, or with checks that hold for every answer,
 /// is vacuous.
 pub fn can_fail(case: &Case) -> bool {
+    let turns = (0..case.turns().len()).filter_map(|turn| case.of_turn(turn));
+    turns.into_iter().any(|turn| can_fail_alone(&turn)) || can_fail_alone(case)
+}
+
+/// Whether some answer could fail the expectations of the case itself.
+fn can_fail_alone(case: &Case) -> bool {
     let expect = without_vacuous_checks(&case.expect);
     if expect.max_tokens.is_some() {
         // Avoids loading a vocabulary.
@@ -17,6 +23,7 @@ pub fn can_fail(case: &Case) -> bool {
     let evidence = Evidence {
         case: &Case { expect, ..case.clone() },
         trace: &Trace::default(),
+        earlier: &[],
         mode: Mode::Endpoint,
         tokens: &TokenSources::default(),
         registry: None,

@@ -24,8 +24,29 @@ pub(super) fn approval(schema: &mut Schema) {
     disallow_nulls(schema);
 }
 
-pub(super) fn case(schema: &mut Schema) {
+pub(super) fn turn(schema: &mut Schema) {
     disallow_nulls(schema);
+}
+
+/// A case needs `expect`, or a turn with it.
+pub(super) fn eval_case(schema: &mut Schema) {
+    case(schema);
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|key| key != "expect");
+    }
+    let expecting_turn =
+        json!({ "required": ["turns"], "properties": { "turns": { "contains": { "required": ["expect"] } } } });
+    extend(schema, "", json!({ "anyOf": [{ "required": ["expect"] }, expecting_turn] }));
+    extend(schema, "", json!({ "dependentRequired": { "onTurnFailure": ["turns"] } }));
+}
+
+pub(super) fn rubric_case(schema: &mut Schema) {
+    case(schema);
+}
+
+fn case(schema: &mut Schema) {
+    disallow_nulls(schema);
+    extend(schema, "", json!({ "oneOf": [{ "required": ["input"] }, { "required": ["turns"] }] }));
     let table = json!({
         "description": "A table: the case runs once per row, and `{{row:key}}` stands for a value of the row. The id \
             becomes `ID#NAME`, with the row's `name` or its number from 1.",

@@ -274,8 +274,24 @@ fn reject_empty_searches(
     path: &Path<'_>,
     problems: &mut Problems,
 ) {
-    let path = path.key("expect");
-    let Some(expect) = members.get("expect") else { return };
+    if let Some(expect) = members.get("expect") {
+        reject_empty_searches_in(expect, row, table_row, &path.key("expect"), problems);
+    }
+    let path = path.key("turns");
+    for (index, turn) in members.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        if let Some(expect) = turn.get("expect") {
+            reject_empty_searches_in(expect, row, table_row, &path.index(index).key("expect"), problems);
+        }
+    }
+}
+
+fn reject_empty_searches_in(
+    expect: &Value,
+    row: &Map<String, Value>,
+    table_row: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
     for key in SEARCHED_KEYS {
         // A list may come from the row as a whole, and be empty.
         let searched = expect.get(key).filter(|value| value.is_array() || !LIST_KEYS.contains(&key));

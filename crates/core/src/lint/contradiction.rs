@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::routing::lists_all_calls;
 use super::{Linter, Rule};
 use crate::assertion::can_fail;
 use crate::case::{CallSelector, ExpectedCalls, NO_TOOL, ParamAssertion, Tier};
@@ -16,9 +17,12 @@ impl Linter<'_, '_> {
         self.unused_params();
         self.numbers();
         self.forbidden_texts();
+    }
+
+    pub(super) fn cannot_fail(&mut self) {
         // Cases of rubric files are scored instead.
         if self.file.tier != Tier::Rubric && !can_fail(self.case) {
-            self.add(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
+            self.add_for_total(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
         }
     }
 
@@ -112,7 +116,7 @@ impl Linter<'_, '_> {
         let sets = expect.tools_acceptable.iter().flatten();
         let listed = sets.chain(&expect.tools_called).flatten().map(String::as_str).filter(|tool| *tool != NO_TOOL);
         let named: BTreeSet<&str> = listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect();
-        let lists_tools = expect.tools_acceptable.is_some() || self.lists_all_calls();
+        let lists_tools = expect.tools_acceptable.is_some() || lists_all_calls(expect);
         let is_forbidden = |tool: &str| expect.tools_not_called.iter().flatten().any(|other| other == tool);
         let is_called = |tool: &str| !is_forbidden(tool) && (!lists_tools || named.contains(tool));
         for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {

@@ -89,7 +89,7 @@ impl Linter<'_, '_> {
         }
         self.stubs(index);
         let judges_response = judges_response(&case.expect);
-        if self.context.routing_only && case.stubs.is_none() && judges_response {
+        if self.is_routing_only() && judges_response {
             let message = "without 'stubs', only the model's routing is checked, so its response is not the final one";
             self.add(Rule::ResponseInRoutingOnly, "/expect", message);
         }
@@ -166,26 +166,37 @@ impl Linter<'_, '_> {
         items.into_iter().filter_map(|value| sources.resolve_value(value).ok()).collect()
     }
 
+    /// Whether the case has a single model call, which nothing follows.
+    pub(super) fn is_routing_only(&self) -> bool {
+        self.context.routing_only && self.case.stubs.is_none() && !self.case.has_turns() && self.turn.is_none()
+    }
+
     fn stubs(&mut self, index: &mut RegistryIndex<'_>) {
-        let Some(stubs) = &self.case.stubs else {
-            return;
-        };
-        if stubs.is_empty() {
-            return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
-        }
-        for name in stubs.keys() {
-            if let Some((rule, message)) = index.missing(name) {
-                self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+        if let Some(stubs) = self.own_stubs {
+            if stubs.is_empty() && self.turn.is_none() {
+                return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
+            }
+            for name in stubs.keys() {
+                if let Some((rule, message)) = index.missing(name) {
+                    self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+                }
             }
         }
-        let expect = &self.case.expect;
+        let case = self.case;
+        if !case.has_stubs() {
+            return;
+        }
+        let all_stubs = case.stubs.iter().chain(case.turns().iter().filter_map(|turn| turn.stubs.as_ref()));
+        let stubbed: BTreeSet<&str> = all_stubs.flat_map(|stubs| stubs.keys()).map(String::as_str).collect();
+        let expect = &case.expect;
         let called = expect.tools_called.iter().flatten().chain(expect.tools_acceptable.iter().flatten().flatten());
         let expected = expect.calls.iter().flat_map(ExpectedCalls::tools);
         let called = called.map(String::as_str).chain(expected);
-        let missing: BTreeSet<&str> = called.filter(|name| *name != NO_TOOL && !stubs.contains_key(*name)).collect();
+        let missing: BTreeSet<&str> = called.filter(|name| *name != NO_TOOL && !stubbed.contains(name)).collect();
+        let pointer = if self.own_stubs.is_some() { "/stubs" } else { "/expect" };
         for name in missing {
             let message = format!("no stub for '{}', so its call returns an error", shorten(name, 80));
-            self.add(Rule::MissingStub, "/stubs", message);
+            self.add(Rule::MissingStub, pointer, message);
         }
     }
 }

@@ -69,17 +69,20 @@ impl Linter<'_, '_> {
     }
 
     fn proof_values(&mut self) {
-        let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
-        let is_required = self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
+        let values = self.total.response_contains.as_deref().unwrap_or_default();
+        let is_required =
+            self.turn.is_none() && self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
         if is_required && values.len() < MIN_PROOF_VALUES {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \
                  used, found {}",
                 values.len()
             );
-            self.add(Rule::FewProofValues, "/expect", message);
+            self.add_for_total(Rule::FewProofValues, "/expect", message);
         }
-        let echoes = |value: &String| self.case.input.message.contains(self.resolved(value).as_str());
+        let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
+        let echoes =
+            |value: &String| self.case.messages().any(|message| message.contains(self.resolved(value).as_str()));
         if !values.is_empty() && values.iter().all(echoes) {
             let message =
                 "every 'responseContains' value is already in the message, so an agent that only echoes it passes";
@@ -95,7 +98,7 @@ impl Linter<'_, '_> {
 
     /// Whether only some answers can pass, by what they contain.
     fn expects_content(&self) -> bool {
-        let expect = &self.case.expect;
+        let expect = self.total;
         expect.response_contains.as_ref().is_some_and(|values| !values.is_empty())
             || expect.response_contains_any.as_ref().is_some_and(|groups| !groups.is_empty())
             || expect.response_matches.as_ref().is_some_and(|patterns| !patterns.is_empty())
@@ -192,7 +195,7 @@ impl Linter<'_, '_> {
         let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
         let mut schemas =
             tools.iter().filter(|_| kind == TextKind::Argument).filter_map(|tool| tool.input_schema.get());
-        self.case.input.message.contains(value)
+        self.case.messages().any(|message| message.contains(value))
             || stubs.any(|stub| stub.to_string().contains(value))
             || schemas.any(|schema| schema.to_string().contains(value))
     }

@@ -253,6 +253,7 @@ impl Suite {
         let evidence = Evidence {
             case: &self.file.cases[0],
             trace: &trace_of(calls),
+            earlier: &[],
             mode: Mode::RoutingOnly,
             tokens: &TokenSources::default(),
             registry: Some(&self.registry),

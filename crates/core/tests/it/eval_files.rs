@@ -195,7 +195,7 @@ fn the_fixture_sets_every_key_of_the_schema() {
     let locations = [
         ("Envelope", ""),
         ("Metadata", "/metadata"),
-        ("Case", "/cases/0"),
+        ("Turn", "/cases/1/turns/0"),
         ("Input", "/cases/0/input"),
         ("Expectation", "/cases/0/expect"),
         ("ParamAssertion", "/cases/0/expect/toolParams/0"),
@@ -208,6 +208,10 @@ fn the_fixture_sets_every_key_of_the_schema() {
         let set = keys(file.pointer(pointer).and_then(Value::as_object).unwrap());
         assert_eq!(set, keys(schema["$defs"][name]["properties"].as_object().unwrap()), "{name}");
     }
+    // A case has either a message or turns.
+    let cases = file["cases"].as_array().unwrap().iter().flat_map(|case| case.as_object().unwrap().keys().cloned());
+    let in_schema = schema["$defs"]["Case"]["properties"].as_object().unwrap().keys().cloned();
+    assert_eq!(cases.collect::<BTreeSet<String>>(), in_schema.collect::<BTreeSet<String>>());
 }
 
 /// Lists the pointers of all values that karat reads; the contents of stubs and schemas are free.
@@ -287,6 +291,7 @@ fn schema_and_parser_agree_on_required_keys() {
         "tolerance",
         "tool",
         "toolsCalled",
+        "turns",
         "value",
     ];
     assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);

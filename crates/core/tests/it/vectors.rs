@@ -65,6 +65,7 @@ fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
     let evidence = Evidence {
         case,
         trace: &trace,
+        earlier: &[],
         mode,
         tokens: &tokens,
         registry: registry.as_ref(),

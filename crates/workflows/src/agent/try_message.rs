@@ -162,7 +162,13 @@ pub async fn try_messages(request: &Request, context: &Context<'_>) -> Result<Ag
     let [agent] = agents.as_slice() else {
         return Err(Error::invalid("'matrix' has several agents").hint("pass --agent-endpoint to choose one"));
     };
-    let case = json!({"id": "try", "input": {"message": request.messages.first()}, "expect": {}});
+    let case = match request.messages.as_slice() {
+        [message] => json!({"id": "try", "input": {"message": message}, "expect": {}}),
+        messages => {
+            let turns: Value = messages.iter().map(|message| json!({"message": message})).collect();
+            json!({"id": "try", "turns": turns, "expect": {}})
+        }
+    };
     let case = Case::read_one(&case).map_err(|_| Error::invalid("the message is empty"))?;
     let run_id = context.ids.run_id();
     let trial = TrialContext {
@@ -170,7 +176,7 @@ pub async fn try_messages(request: &Request, context: &Context<'_>) -> Result<Ag
         number: 0,
         case: &case,
         sample: 0,
-        has_turns: request.messages.len() > 1,
+        has_turns: case.has_turns(),
         wait_observer: &IgnoreWaits,
     };
     let endpoint = settings.agent_endpoints.first().map(|endpoint| endpoint.value.clone()).unwrap_or_default();

@@ -101,6 +101,7 @@ impl Scenario {
         let evidence = Evidence {
             case: &case,
             trace: &trace,
+            earlier: &[],
             mode,
             tokens: &tokens,
             registry: registry.as_ref(),
