@@ -134,27 +134,6 @@ fn is_shown(alignment: &CallAlignment, pair: &CallPair) -> bool {
     pair.state.is_problem() || alignment.only_order_differs && pair.entry != pair.call
 }
 
-/// Returns a call as `name {arguments}`, with its error; in full with its result.
-pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
-    let arguments = match &call.raw_params {
-        Some(raw) => raw.clone(),
-        None => serde_json::to_string(&call.params).unwrap_or_default(),
-    };
-    let mut text = format!("{} {arguments}", call.name);
-    if let Some(error) = &call.error {
-        let _ = write!(text, " -> error: {error}");
-    } else if call.success == Some(false) {
-        text.push_str(" -> failed");
-        if let Some(result) = call.result.as_ref().map(text_form) {
-            let reason = if is_full { result } else { Cow::Owned(shorten(&result, MAX_REASON).into_owned()) };
-            let _ = write!(text, ": {reason}");
-        }
-    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
-        let _ = write!(text, " -> {result}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -17,7 +17,7 @@ pub(crate) fn config_flags(mut matches: &ArgMatches) -> Flags {
     while let Some((_, verb)) = matches.subcommand() {
         matches = verb;
     }
-    let flags = Flags::read(&|name| {
+    let mut flags = Flags::read(&|name| {
         let path = || flag_value::<PathBuf>(matches, name).map(|path| path.to_string_lossy().into_owned());
         let text = flag_value::<String>(matches, name).or_else(path);
         let values = [
@@ -28,8 +28,9 @@ pub(crate) fn config_flags(mut matches: &ArgMatches) -> Flags {
         ];
         text.map(FlagValue::Text).or_else(|| values.into_iter().flatten().next().map(FlagValue::Value))
     });
-    let assignments = matches.try_get_many::<String>("set").ok().flatten().into_iter().flatten().cloned().collect();
-    Flags { assignments, ..flags }
+    let assignments = matches.try_get_many::<String>("set").ok().flatten().into_iter().flatten();
+    flags.assignments = assignments.cloned().collect();
+    flags
 }
 
 /// Returns the value of a flag of this type.
