@@ -1,6 +1,6 @@
 //! Strict parser of the messages of a case: `input` or `turns`.
 
-use karat_json::{ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_string, read_word};
+use karat_json::{ObjectReader, Path, Problems, Subject, read_array, read_enum, read_object_map, read_string};
 use serde_json::Value;
 
 use super::read::read_non_empty_string;
@@ -31,7 +31,7 @@ pub(super) fn read_dialog(
     let (has_input, has_turns) = (case.raw("input").is_some(), case.raw("turns").is_some());
     let on_turn_failure = if is_judged {
         case.optional("onTurnFailure", path, problems, |value, path, problems| {
-            read_word(value, path, problems, &OnTurnFailure::NAMES, OnTurnFailure::from_name)
+            read_enum(value, path, problems, &OnTurnFailure::NAMES, OnTurnFailure::from_name)
         })
     } else {
         None
