@@ -32,8 +32,8 @@ impl Agent for BudgetedAgent {
         self.inner.parameters()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
-        self.inner.determinants(case)
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
+        self.inner.determinants(case, turn)
     }
 
     fn equality_key(&self, case: &Case) -> String {

@@ -206,13 +206,13 @@ impl Agent for CommandAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let HttpConfig { request, response, max_response_bytes, .. } = &self.config;
         let mut parts = Map::new();
         parts.insert("agent".to_owned(), self.identity().into());
         let mapping = json!({"request": request, "response": response, "maxResponseBytes": max_response_bytes});
         parts.insert("request".to_owned(), mapping);
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts.insert("message".to_owned(), case.message(turn).into());
         parts
     }
 

@@ -285,11 +285,11 @@ impl Agent for HttpAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let mut parts = Map::new();
         parts.insert("agent".to_owned(), self.identity().into());
         parts.insert("request".to_owned(), serde_json::to_value(&self.config).unwrap_or_default());
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts.insert("message".to_owned(), case.message(turn).into());
         parts
     }
 

@@ -222,7 +222,7 @@ impl ResponseMap {
         let mut warnings = Vec::new();
         let (calls_unreported, tool_calls) = match self.tool_calls.configured() {
             Some(_) => self.read_calls(reply, &mut warnings)?.split(),
-            None => (chat.calls_unreported, self.tool_call.apply_failure_rule(chat.calls().cloned().collect())?),
+            None => (chat.calls_unreported, self.tool_call.apply_failure_rule(calls_of(&chat))?),
         };
         let usage =
             self.usage.selector.find_non_null(reply).filter(|_| self.usage.is_configured || chat.usage.is_none());
@@ -234,6 +234,7 @@ impl ResponseMap {
                 None => chat.response().to_owned(),
             },
             tool_calls,
+            steps: chat.model_calls(),
             calls_unreported,
             usage: usage.and_then(|usage| read_usage(usage, &mut warnings)).or_else(|| chat.usage.clone()),
             model: model.and_then(Value::as_str).map(str::to_owned).or_else(|| chat.model.clone()),
@@ -305,6 +306,13 @@ impl ToolCallMap {
         }
         Ok(calls)
     }
+}
+
+/// Returns the calls of a conversation, with their steps where these are known.
+fn calls_of(chat: &karat_chat::Reply) -> Vec<ToolCall> {
+    let is_known = chat.model_calls().is_some();
+    let calls = (0..).zip(&chat.steps).flat_map(|(index, step)| step.calls.iter().map(move |call| (index, &call.call)));
+    calls.map(|(index, call)| ToolCall { step: is_known.then_some(index), ..call.clone() }).collect()
 }
 
 fn reported_error(reply: &Value) -> Option<String> {

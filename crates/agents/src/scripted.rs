@@ -8,7 +8,9 @@ use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;
-use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_object_map, read_string};
+use karat_json::{
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_bool, read_count, read_object_map, read_string,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -64,6 +66,10 @@ pub struct ScriptedReply {
     /// Fail with this message instead of replying.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The replies of a conversation that begins with this message, one per turn, in place of the other keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub turns: Option<Vec<ScriptedReply>>,
 }
 
 /// An agent that replies from a script.
@@ -72,8 +78,16 @@ pub struct ScriptedAgent {
     identity: String,
     /// Hash of the script's text.
     hash: String,
-    replies: BTreeMap<String, Answer>,
-    otherwise: Option<Answer>,
+    replies: BTreeMap<String, Reply>,
+    otherwise: Option<Reply>,
+}
+
+/// The reply to a message.
+#[derive(Debug)]
+enum Reply {
+    Single(Answer),
+    /// One per turn of the conversation that begins with the message.
+    Turns(Vec<Answer>),
 }
 
 #[derive(Debug, Clone)]
@@ -95,7 +109,7 @@ impl ScriptedAgent {
     }
 }
 
-type Replies = (BTreeMap<String, Answer>, Option<Answer>);
+type Replies = (BTreeMap<String, Reply>, Option<Reply>);
 
 fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
     let path = Path::Root;
@@ -105,14 +119,31 @@ fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
         let map = read_object_map(value, path, problems)?;
         let mut replies = BTreeMap::new();
         for (message, reply) in map {
-            let answer = read_answer(&reply, &path.key(&message), problems);
-            replies.extend(answer.map(|answer| (message.clone(), answer)));
+            let reply = read_reply(&reply, &path.key(&message), problems);
+            replies.extend(reply.map(|reply| (message.clone(), reply)));
         }
         Some(replies)
     });
-    let otherwise = object.nullable("otherwise", &path, problems, read_answer);
+    let otherwise = object.nullable("otherwise", &path, problems, read_reply);
     object.close(&path, problems);
     Some((replies?, otherwise))
+}
+
+fn read_reply(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Reply> {
+    if value.get("turns").is_none() {
+        return read_answer(value, path, problems).map(Reply::Single);
+    }
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let turns = object.required("turns", path, problems, |value, path, problems| {
+        let turns = read_array(value, path, problems, read_answer)?;
+        if turns.is_empty() {
+            problems.at(path, "'turns' needs at least one reply");
+            return None;
+        }
+        Some(turns)
+    });
+    object.close(path, problems);
+    turns.map(Reply::Turns)
 }
 
 fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Answer> {
@@ -150,11 +181,11 @@ impl Agent for ScriptedAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let mut parts = Map::new();
         parts.insert("agent".to_owned(), self.identity().into());
         parts.insert("script".to_owned(), self.hash.as_str().into());
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts.insert("message".to_owned(), case.message(turn).into());
         parts
     }
 
@@ -163,23 +194,47 @@ impl Agent for ScriptedAgent {
     }
 
     fn start<'a>(&'a self, _trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(ScriptedConversation(self))
+        Box::new(ScriptedConversation { agent: self, turn: 0, turns: None })
     }
 }
 
-struct ScriptedConversation<'a>(&'a ScriptedAgent);
+struct ScriptedConversation<'a> {
+    agent: &'a ScriptedAgent,
+    turn: usize,
+    /// The replies of the turns, if the reply to the first message has them.
+    turns: Option<&'a [Answer]>,
+}
+
+impl<'a> ScriptedConversation<'a> {
+    fn next_answer(&mut self, message: &str) -> Result<&'a Answer, String> {
+        let turn = self.turn;
+        self.turn += 1;
+        if turn > 0
+            && let Some(turns) = self.turns
+        {
+            return turns.get(turn).ok_or_else(|| format!("the script has no reply in turn {}", turn + 1));
+        }
+        let agent = self.agent;
+        match agent.replies.get(message).or(agent.otherwise.as_ref()) {
+            Some(Reply::Single(answer)) => Ok(answer),
+            Some(Reply::Turns(turns)) if turn == 0 => {
+                self.turns = Some(turns);
+                turns.first().ok_or_else(|| "the script has no reply in turn 1".to_owned())
+            }
+            Some(Reply::Turns(_)) => {
+                Err("the script has replies to this message only as the first of a conversation".to_owned())
+            }
+            None => Err("the script has no reply to this message".to_owned()),
+        }
+    }
+}
 
 impl Conversation for ScriptedConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
             let fail = |message: String| AgentError::new(message, start.elapsed());
-            let answer = self
-                .0
-                .replies
-                .get(message)
-                .or(self.0.otherwise.as_ref())
-                .ok_or_else(|| fail("the script has no reply to this message".to_owned()))?;
+            let answer = self.next_answer(message).map_err(fail)?;
             if !answer.delay.is_zero() {
                 tokio::time::sleep(answer.delay).await;
             }

@@ -30,8 +30,8 @@ impl Agent for TelemetryAgent {
         self.inner.parameters()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
-        self.inner.determinants(case)
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
+        self.inner.determinants(case, turn)
     }
 
     fn equality_key(&self, case: &Case) -> String {
@@ -71,6 +71,7 @@ impl TelemetryConversation<'_> {
         warnings.extend(observed.warnings);
         Ok(Trace {
             tool_calls: observed.tool_calls,
+            steps: observed.steps,
             calls_unreported: false,
             usage: trace.usage.or(observed.usage),
             model: trace.model.or(observed.model),

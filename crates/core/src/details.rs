@@ -5,10 +5,11 @@ use std::ops::Not;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
 use crate::trace::{ToolCall, Trace, Usage};
+use crate::turn_details::TurnDetails;
 
 /// The actions of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,9 @@ pub struct CaseDetails {
     pub skipped_tokens: Vec<String>,
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls, if the agent reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
@@ -41,9 +45,15 @@ pub struct CaseDetails {
     /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionVerdict>,
+    /// How the expected calls of `calls` correspond to the calls made, if that assertion failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallAlignment>,
     /// Results of the Python eval functions that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
+    /// The turns of a conversation; the other members then describe all of it, with the last response.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<TurnDetails>,
 }
 
 impl From<Trace> for CaseDetails {
@@ -55,6 +65,7 @@ impl From<Trace> for CaseDetails {
             skipped_tokens: Vec::new(),
             response: trace.response,
             tool_calls: trace.tool_calls,
+            steps: trace.steps,
             usage: trace.usage,
             model: trace.model,
             stop_reason: trace.stop_reason,
@@ -64,7 +75,9 @@ impl From<Trace> for CaseDetails {
             warnings: trace.warnings,
             near_misses: Vec::new(),
             assertions: Vec::new(),
+            calls: None,
             evals: Vec::new(),
+            turns: Vec::new(),
         }
     }
 }
@@ -76,11 +89,12 @@ impl CaseDetails {
             matches!(line.verdict, AssertionOutcome::Skipped | AssertionOutcome::Errored)
                 && Field::ALL.into_iter().any(|field| field.is_about_calls() && field.name() == line.assertion)
         };
-        self.calls_unreported && self.assertions.iter().any(is_unjudged)
+        let in_turns = self.turns.iter().flat_map(|turn| &turn.assertions);
+        self.calls_unreported && self.assertions.iter().chain(in_turns).any(is_unjudged)
     }
 
-    /// Returns these details as a trace document with one step, from the message to the final response. Latency is left
-    /// out, since it differs between runs in which the agent does the same.
+    /// Returns these details as a trace document with one step, from the message to the final response, or with the
+    /// steps of all turns. Latency is left out, since it differs between runs in which the agent does the same.
     pub fn document<'a>(
         &'a self,
         trace_id: &'a str,
@@ -95,6 +109,8 @@ impl CaseDetails {
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
+            turns: &self.turns,
+            first_turn: 0,
             origin,
         }
     }

@@ -13,6 +13,8 @@ pub struct Trace {
     pub response: String,
     /// In the order in which they were made.
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls; `None` if the agent does not report them.
+    pub steps: Option<u64>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
@@ -50,6 +52,9 @@ pub struct ToolCall {
     /// Why the call failed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The model call in which the call was made, from 0; absent if the agent does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
 }
 
 /// Tokens and cost of an answer.
@@ -86,6 +91,26 @@ impl Trace {
 
     pub fn cost_usd(&self) -> Option<f64> {
         self.usage.as_ref().and_then(|usage| usage.cost_usd)
+    }
+}
+
+impl Usage {
+    /// Adds another usage. A count that either lacks is unknown in the sum, except for cached tokens, which providers
+    /// often leave out when there are none.
+    #[must_use]
+    pub fn plus(&self, other: &Usage) -> Usage {
+        let both =
+            |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
+        let cached_input_tokens = match (self.cached_input_tokens, other.cached_input_tokens) {
+            (None, None) => None,
+            (left, right) => Some(left.unwrap_or(0).saturating_add(right.unwrap_or(0))),
+        };
+        Usage {
+            input_tokens: both(self.input_tokens, other.input_tokens),
+            output_tokens: both(self.output_tokens, other.output_tokens),
+            cached_input_tokens,
+            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(left, right)| left + right),
+        }
     }
 }
 

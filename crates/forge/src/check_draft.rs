@@ -24,7 +24,7 @@ pub fn check_draft(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) ->
         findings.push(DraftFinding::new(Rule::Invalid, "/id", format!("duplicate id '{}'", case.id)));
     }
     findings.extend(wrong_difficulty(case.difficulty, slot.purpose.difficulty()));
-    if !case.input.message.chars().any(char::is_alphanumeric) {
+    if !case.messages().all(|message| message.chars().any(char::is_alphanumeric)) {
         findings.push(DraftFinding::new(Rule::Invalid, "/input/message", "the message has no words"));
     }
     let file = EvalFile {
@@ -42,7 +42,7 @@ pub fn check_draft(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) ->
     };
     findings
         .extend(lint(&file, context).into_iter().map(|lint| DraftFinding::new(lint.rule, lint.pointer, lint.message)));
-    let personal = find_personal_data(&file.cases[0].input.message).map(|data| {
+    let personal = find_personal_data(&file.cases[0].message_text()).map(|data| {
         let message = format!("the message contains {data}: replace it unless it may be stored");
         DraftFinding::new(Rule::PersonalData, "/input/message", message)
     });

@@ -104,7 +104,8 @@ fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) 
 /// Whether these calls match an acceptable set of an ambiguous case. "No tool" does not count: that is tested by
 /// [`Combination::Nor`].
 fn is_acceptable_alternative(case: &Case, called: &[String]) -> bool {
-    let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
+    let expect = case.total_expectation();
+    let sets = expect.tools_acceptable.as_deref().unwrap_or_default();
     let is_match =
         |set: &Vec<String>| !set.is_empty() && set.iter().all(|name| name != NO_TOOL && called.contains(name));
     sets.iter().any(is_match)

@@ -231,7 +231,7 @@ pub fn looks_like_eval_file(path: &Path) -> bool {
     let value: Option<Value> = read_file(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| {
         // Accept a rubric in a file of another tier, so that it is reported as a mistake.
-        value.get("id").is_some() && (value.get("expect").is_some() || value.get("rubric").is_some())
+        value.get("id").is_some() && ["expect", "rubric", "turns"].iter().any(|key| value.get(key).is_some())
     };
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::read::read_file;
 
 /// Keys of objects that are probably meant to be cases.
-const CASE_KEYS: [&str; 3] = ["input", "expect", "rubric"];
+const CASE_KEYS: [&str; 4] = ["input", "turns", "expect", "rubric"];
 
 /// A file that is not read because it is not an eval file.
 #[derive(Debug, Clone, PartialEq, Eq)]

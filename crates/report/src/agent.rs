@@ -9,7 +9,7 @@ use karat_workflows::agent::presets::{PresetConfig, PresetList, Reported};
 use karat_workflows::agent::try_message::{AgentTrial, TrialAnswer, TrialExchange, TrialTurn};
 use serde_json::Value;
 
-use crate::console::case_details::call_text;
+use crate::call_text::call_text;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::rounded_duration_text;
 use crate::message::write_wrapped;

@@ -1,5 +1,7 @@
 //! `JUnit` XML.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -9,8 +11,10 @@ use karat_core::result::{CaseDetails, CaseResult, Cause, SkippedCase};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::call_alignment::Drawing;
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
+use crate::transcript::transcript;
 use crate::trials::{is_flaky, passed_trials};
 
 /// Maximum length of a response, in characters.
@@ -124,9 +128,12 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
     if result.all_details().any(CaseDetails::has_unjudged_calls) {
         out.add_property(("callsUnreported", "true"));
     }
-    let response = &result.details.response;
-    if !response.is_empty() {
-        out.set_system_out(xml(&shorten(response, RESPONSE_LIMIT)));
+    let output = match result.details.turns.as_slice() {
+        [] => Cow::Borrowed(&result.details.response),
+        turns => Cow::Owned(transcript(turns, MESSAGE_LIMIT)),
+    };
+    if !output.is_empty() {
+        out.set_system_out(xml(&shorten(&output, RESPONSE_LIMIT)));
     }
     out
 }
@@ -170,7 +177,15 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
             None => message.into_owned(),
         })
         .collect();
-    texts.join("\n")
+    let mut text = texts.join("\n");
+    let details = &case.result.details;
+    let of_turns = details.turns.iter().filter_map(|turn| Some((turn.calls.as_ref()?, &turn.tool_calls)));
+    let of_case = details.calls.as_ref().map(|alignment| (alignment, &details.tool_calls));
+    for (alignment, calls) in of_turns.chain(of_case) {
+        let lines = Drawing::PLAIN.lines(alignment, calls);
+        let _ = write!(text, "\n\n{}", lines.join("\n"));
+    }
+    text
 }
 
 /// Prepares text for the XML writer, which drops tabs and everything after an unterminated escape sequence.

@@ -13,7 +13,8 @@ use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
-use crate::console::case_details::{call_text, no_calls_text};
+use crate::call_alignment::Drawing;
+use crate::call_text::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
@@ -22,6 +23,7 @@ use crate::record::{
     CaseRecord, Kind, RunRecord, SuiteRecord, baseline_missing_texts, escape_invisible, group_by_reason,
     unreachable_text, unreported_calls_text,
 };
+use crate::transcript::transcript;
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 /// Maximum size of a summary in bytes. GitHub does not show more than 1 MiB.
@@ -322,9 +324,22 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     if !result.has_answer() {
         return text;
     }
+    if !result.details.turns.is_empty() {
+        let _ = write!(text, "\n\n{}", transcript(&result.details.turns, MESSAGE_LIMIT));
+        if let Some(alignment) = &result.details.calls {
+            let lines = Drawing::PLAIN.lines(alignment, &result.details.tool_calls);
+            let _ = write!(text, "\ncalls of the whole conversation:\n{}", lines.join("\n"));
+        }
+        return text;
+    }
     let answer = if result.details.response.trim().is_empty() { "(empty)" } else { result.details.response.trim() };
     let _ = write!(text, "\n\nmessage: {}", shorten(&result.message, MESSAGE_LIMIT));
     let _ = write!(text, "\nanswer: {}", shorten(answer, ANSWER_LIMIT));
+    if let Some(alignment) = &result.details.calls {
+        let lines = Drawing::PLAIN.lines(alignment, &result.details.tool_calls);
+        let _ = write!(text, "\ncalls:\n{}", lines.join("\n"));
+        return text;
+    }
     let calls: Vec<String> = result
         .details
         .tool_calls
@@ -333,7 +348,8 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
         .map(|call| shorten(&call_text(call, false), 200).into_owned())
         .collect();
     let more = result.details.tool_calls.len().saturating_sub(MAX_INLINE_ITEMS);
-    let calls = if calls.is_empty() { no_calls_text(&result.details).to_owned() } else { calls.join("; ") };
+    let calls =
+        if calls.is_empty() { no_calls_text(result.details.calls_unreported).to_owned() } else { calls.join("; ") };
     let _ = write!(text, "\ncalls: {calls}");
     if more > 0 {
         let _ = write!(text, "; and {more} more");

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use karat_core::assertion::{Verdict, response_marks};
+use karat_core::assertion::Verdict;
 use karat_core::case::Case;
 use karat_core::port::{AgentError, AgentErrorCause};
 use karat_core::redact::Redactor;
-use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
-use karat_core::token::TokenSources;
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, TurnDetails};
 use karat_core::trace::Trace;
 use karat_json::text::shorten;
 
@@ -20,7 +19,7 @@ pub(crate) const NOT_RUN: &str = "not run: the agent cannot be reached";
 
 /// How a case ended.
 pub(crate) enum CaseEnd {
-    Judged(Box<(Trace, Verdict)>),
+    Judged(Box<Judged>),
     /// There is no answer, or judging it failed.
     Unjudged {
         cause: Cause,
@@ -29,18 +28,34 @@ pub(crate) enum CaseEnd {
     },
 }
 
+/// An answer or a conversation, with its verdict.
+pub(crate) struct Judged {
+    pub(crate) trace: Trace,
+    pub(crate) verdict: Verdict,
+    /// The turns of a conversation.
+    pub(crate) turns: Vec<TurnDetails>,
+    /// Strings to highlight in responses.
+    pub(crate) marks: Vec<String>,
+    pub(crate) duration_ms: f64,
+}
+
+/// Returns why there is no answer.
+pub(crate) fn cause_of(error: AgentError) -> (Cause, String) {
+    match error.cause {
+        // The same text for every agent.
+        AgentErrorCause::Timeout => (Cause::Timeout, Cause::TIMEOUT_TEXT.to_owned()),
+        AgentErrorCause::NoAnswer
+        | AgentErrorCause::Unreachable { .. }
+        | AgentErrorCause::Unusable(_)
+        | AgentErrorCause::Budget => (Cause::Agent, error.message),
+    }
+}
+
 impl CaseEnd {
     /// Ends a case without an answer.
     pub(crate) fn from_agent_error(error: AgentError) -> Self {
-        let AgentError { message, elapsed, cause } = error;
-        let (cause, message) = match cause {
-            // The same text for every agent.
-            AgentErrorCause::Timeout => (Cause::Timeout, Cause::TIMEOUT_TEXT.to_owned()),
-            AgentErrorCause::NoAnswer
-            | AgentErrorCause::Unreachable { .. }
-            | AgentErrorCause::Unusable(_)
-            | AgentErrorCause::Budget => (Cause::Agent, message),
-        };
+        let elapsed = error.elapsed;
+        let (cause, message) = cause_of(error);
         Self::Unjudged { cause, message, elapsed }
     }
 
@@ -55,11 +70,11 @@ impl CaseEnd {
 }
 
 /// Builds the result of a case. Secrets are redacted here, for all reporters.
-pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, redactor: &Redactor) -> CaseResult {
+pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> CaseResult {
     let mut result = CaseResult {
         id: case.id.clone(),
         description: case.description.clone(),
-        message: case.input.message.clone(),
+        message: case.input.as_ref().map(|input| input.message.clone()).unwrap_or_default(),
         passed: false,
         outcome: Outcome::Failed,
         duration_ms: 0,
@@ -81,7 +96,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
             result.error = Some(message);
         }
         CaseEnd::Judged(judged) => {
-            let (trace, verdict) = *judged;
+            let Judged { trace, verdict, turns, marks, duration_ms } = *judged;
             result.passed = verdict.passed();
             result.cause = match (result.passed, &verdict.error) {
                 (true, _) => None,
@@ -89,11 +104,11 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
                 (false, Some(error)) => Some(error.cause),
             };
             result.outcome = result.cause.map_or(Outcome::Passed, Cause::outcome);
-            result.duration_ms = whole_millis(trace.latency_ms);
+            result.duration_ms = whole_millis(duration_ms);
             result.assertions_run = verdict.assertions_run;
             result.assertions_skipped = verdict.assertions_skipped;
             result.vacuous = verdict.vacuous;
-            result.marks = response_marks(&case.expect, tokens, &verdict);
+            result.marks = marks;
             let first_failure = || verdict.failures.first().map(|failure| failure.message.clone());
             result.error = verdict.error.map(|error| error.message).or_else(first_failure);
             result.failures = verdict.failures;
@@ -101,7 +116,9 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
                 skipped_tokens: verdict.skipped_tokens,
                 near_misses: verdict.near_misses,
                 assertions: verdict.assertions,
+                calls: verdict.calls,
                 evals: verdict.evals,
+                turns,
                 ..CaseDetails::from(trace)
             };
             result.details.warnings.extend(verdict.warnings);
@@ -113,6 +130,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
     // After redaction, which does not recognise a partial secret.
     result.error.iter_mut().for_each(truncate_message);
     result.failures.iter_mut().for_each(|failure| truncate_message(&mut failure.message));
+    result.details.turns.iter_mut().flat_map(|turn| &mut turn.error).for_each(truncate_message);
     result
 }
 
@@ -142,11 +160,23 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
             redactor.string(text);
         }
     }
+    let alignments = details.calls.iter_mut().chain(details.turns.iter_mut().flat_map(|turn| &mut turn.calls));
+    for pair in alignments.flat_map(|alignment| &mut alignment.pairs) {
+        let differences = pair.differences.iter_mut();
+        let texts =
+            differences.flat_map(|each| [Some(&mut each.pointer), each.expected.as_mut(), each.actual.as_mut()]);
+        texts.flatten().chain(&mut pair.expected).for_each(|text| redactor.string(text));
+    }
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();
         optional.chain([&mut eval.name, &mut eval.stdout, &mut eval.stderr]).for_each(|text| redactor.string(text));
     }
-    for call in &mut details.tool_calls {
+    for turn in &mut details.turns {
+        let optional = [&mut turn.error, &mut turn.response, &mut turn.stop_reason].into_iter().flatten();
+        optional.chain([&mut turn.message]).for_each(|text| redactor.string(text));
+    }
+    let calls_of_turns = details.turns.iter_mut().flat_map(|turn| &mut turn.tool_calls);
+    for call in details.tool_calls.iter_mut().chain(calls_of_turns) {
         redactor.string(&mut call.name);
         redactor.map(&mut call.params);
         call.result.iter_mut().for_each(|value| redactor.value(value));

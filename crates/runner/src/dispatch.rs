@@ -24,10 +24,11 @@ use crate::plan::{Baseline, Plan, SuitePlan};
 use crate::reachability::Reachability;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
+use crate::shared::{SharedState, Unit};
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::millis_between;
 use crate::stubs::count_unused_stubs;
-use crate::worker::{FinishedTrial, SharedState, Unit, run_worker};
+use crate::worker::{FinishedTrial, run_worker};
 
 /// Finished trials are reported in batches; the delay is too short to be noticeable.
 const MAX_BATCH_SIZE: usize = 1024;

@@ -3,15 +3,20 @@
 //! Workers call agents and judge answers; one dispatcher orders their results. This crate never prints or writes files.
 
 mod case;
+mod conversation;
+mod dialog;
 mod dispatch;
+mod judging;
 mod plan;
 mod reachability;
 mod reporters;
 mod rubric;
 mod sample;
+mod shared;
 mod sink;
 mod stopwatch;
 mod stubs;
+mod timeout;
 mod worker;
 
 pub use dispatch::run;

@@ -7,29 +7,32 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use karat_core::assertion::Mode;
-use karat_core::case::{Dimension, RubricCase, Tier};
+use karat_core::case::{Case, Dimension, RubricCase, Tier};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
+use karat_core::conversation::{Exchange, total_trace};
 use karat_core::event::RunEvent;
 use karat_core::gate::GateMetrics;
 use karat_core::port::{Agent, AgentError, TrialContext};
 use karat_core::registry::same_name;
-use karat_core::result::{CaseDetails, unused_stubs_warning};
+use karat_core::result::{CaseDetails, TurnDetails, unused_stubs_warning};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricTotals, RubricVerdict, evidence, judge_prompt, read_score, total_usage,
 };
 use karat_core::staleness::{Staleness, check_staleness};
-use karat_core::trace::{Trace, Usage};
+use karat_core::trace::Usage;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{NOT_RUN, redact_details, truncate_message, whole_millis};
+use crate::dialog::Dialog;
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
+use crate::shared::SharedState;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
 use crate::stubs::count_unused_stubs;
-use crate::worker::{SharedState, converse, with_timeout};
+use crate::timeout::with_timeout;
 
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
 /// `metrics` has an entry per agent.
@@ -276,9 +279,9 @@ impl SuiteRun<'_> {
         record: &mut CaseRecord,
     ) -> Result<Vec<RubricScore>, String> {
         let redactor = &self.shared.plan.redactor;
-        let trace = self.answer(case, trial, &mut record.duration).await?;
-        let mut evidence = evidence(case, &trace);
-        record.details = CaseDetails::from(trace);
+        let exchanges = self.answers(case, trial, &mut record.duration).await?;
+        let mut evidence = evidence(case, &exchanges);
+        record.details = conversation_details(&case.case, &exchanges);
         if !redactor.is_empty() {
             // The agent's secrets must not be sent to the judge.
             redactor.map(&mut evidence);
@@ -299,7 +302,8 @@ impl SuiteRun<'_> {
         Ok(scores)
     }
 
-    async fn answer(&self, case: &RubricCase, trial: Trial, duration: &mut Duration) -> Result<Trace, String> {
+    /// Sends the messages of a case and returns the whole conversation.
+    async fn answers(&self, case: &RubricCase, trial: Trial, duration: &mut Duration) -> Result<Vec<Exchange>, String> {
         let reachability = &self.shared.reachability[self.suite.agent];
         if reachability.skips_call() {
             return Err(NOT_RUN.to_owned());
@@ -307,11 +311,15 @@ impl SuiteRun<'_> {
         let (watch, agent) = (Stopwatch::start(), self.agent());
         let (run_id, timeout) = (&self.shared.plan.run_id, self.shared.plan.timeout);
         let Trial { number, sample } = trial;
-        let trial = TrialContext { run_id, number, case: &case.case, sample, has_turns: false, wait_observer: &watch };
-        let result = converse(agent, trial, timeout, &watch).await;
+        let has_turns = case.case.has_turns();
+        let trial = TrialContext { run_id, number, case: &case.case, sample, has_turns, wait_observer: &watch };
+        let result = Dialog::start(agent, trial, timeout, &watch).send_all(&case.case).await;
         reachability.record(&result);
         *duration = match &result {
-            Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
+            Ok(exchanges) => {
+                let latency_ms: f64 = exchanges.iter().map(|exchange| exchange.trace.latency_ms).sum();
+                Duration::try_from_secs_f64(latency_ms / 1000.0).unwrap_or_default()
+            }
             Err(error) => error.elapsed,
         };
         result.map_err(|error| self.handle_error(error))
@@ -341,6 +349,16 @@ struct CaseRecord {
     details: CaseDetails,
     /// Usage of each judge call, if known.
     usages: Vec<Option<Usage>>,
+}
+
+fn conversation_details(case: &Case, exchanges: &[Exchange]) -> CaseDetails {
+    let details = CaseDetails::from(total_trace(exchanges.iter().map(|exchange| &exchange.trace)));
+    if !case.has_turns() {
+        return details;
+    }
+    let turn =
+        |Exchange { message, trace }: &Exchange| TurnDetails::answered(message, trace, whole_millis(trace.latency_ms));
+    CaseDetails { turns: exchanges.iter().map(turn).collect(), ..details }
 }
 
 fn sum_scores(scores: impl Iterator<Item = u64>) -> u64 {

@@ -48,7 +48,7 @@ fn first_equal_agents(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<usize> {
         return (0..agents.len()).collect();
     };
     let redacted = |agent: &Arc<dyn Agent>| {
-        let mut parts = agent.determinants(case);
+        let mut parts = agent.determinants(case, 0);
         plan.redactor.map(&mut parts);
         parts
     };

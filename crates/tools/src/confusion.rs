@@ -4,7 +4,7 @@ mod measured;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::case::{Expectation, NO_TOOL, ToolsCalledMatch};
+use karat_core::case::{Expectation, ExpectedCall, ExpectedCalls, NO_TOOL, ToolsCalledMatch};
 
 pub use measured::{ExcludedCounts, MeasuredConfusion};
 
@@ -112,6 +112,13 @@ fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<
         let extras_allowed = matches!(matching, ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes);
         return Some((tools.iter().map(String::as_str).collect(), extras_allowed));
     }
+    if let Some((calls, list)) = listed_calls(expect) {
+        let mut tools: BTreeSet<&str> = list.iter().map(|entry| entry.tool.as_str()).collect();
+        if !calls.mode().needs_every_entry() {
+            tools.retain(|tool| called.contains(tool));
+        }
+        return Some((tools, !calls.mode().needs_every_call()));
+    }
     let Some(sets) = &expect.tools_acceptable else {
         // No expected tools, but a forbidden call counts as called in place of none.
         return expect.tools_not_called.is_some().then(|| (BTreeSet::new(), true));
@@ -123,13 +130,20 @@ fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<
     Some((nearest, false))
 }
 
+/// Returns `calls` with its list, unless it has alternatives or only forbids calls.
+fn listed_calls(expect: &Expectation) -> Option<(&ExpectedCalls, &[ExpectedCall])> {
+    let calls = expect.calls.as_ref()?;
+    Some((calls, calls.list.as_deref()?))
+}
+
 /// Whether a case specifies the calls, possibly none.
 fn specifies_calls(expect: &Expectation) -> bool {
-    expect.tools_called.is_some() || expect.tools_acceptable.is_some()
+    expect.tools_called.is_some() || expect.tools_acceptable.is_some() || listed_calls(expect).is_some()
 }
 
 #[cfg(test)]
 mod tests {
+    use karat_core::case::CallsMatch;
     use rstest::rstest;
 
     use super::*;
@@ -148,7 +162,18 @@ mod tests {
         Expectation { tools_called: Some(tools), ..Expectation::default() }
     }
 
+    fn lists(match_mode: CallsMatch, tools: &[&str]) -> Expectation {
+        let entry = |tool: &&str| ExpectedCall { tool: (*tool).to_owned(), ..ExpectedCall::default() };
+        let list = Some(tools.iter().map(entry).collect());
+        let calls = ExpectedCalls { match_mode: Some(match_mode), list, ..ExpectedCalls::default() };
+        Expectation { calls: Some(calls), ..Expectation::default() }
+    }
+
     #[rstest]
+    #[case(lists(CallsMatch::Exact, &["a", "b"]), &["b", "c"], &[("a", "c", 1), ("b", "b", 1)])]
+    #[case(lists(CallsMatch::Includes, &["a"]), &["a", "b"], &[("a", "a", 1)])]
+    #[case(lists(CallsMatch::Subset, &["a", "b"]), &["a"], &[("a", "a", 1)])]
+    #[case(lists(CallsMatch::Exact, &[]), &["a"], &[(NO_TOOL, "a", 1)])]
     #[case(exactly(&["a"]), &["a", "a"], &[("a", "a", 1)])]
     #[case(exactly(&["a"]), &["b"], &[("a", "b", 1)])]
     #[case(exactly(&["a"]), &[], &[("a", NO_TOOL, 1)])]

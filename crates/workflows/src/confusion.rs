@@ -110,7 +110,7 @@ fn count(case: &Case, trials: Vec<Option<Vec<String>>>, measured: &mut MeasuredC
         match called {
             None => measured.left_out.without_answer += 1,
             Some(called) => {
-                if !measured.confusion.add(&case.expect, &called) {
+                if !measured.confusion.add(&case.total_expectation(), &called) {
                     measured.left_out.without_expectation += 1;
                 }
             }

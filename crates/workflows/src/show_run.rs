@@ -7,6 +7,7 @@ use karat_core::case::{SuiteFile, Tier};
 use karat_core::result::{Outcome, SavedCase, SavedResult, SavedRun, SavedSuite, SkippedCase};
 use karat_json::{nearest, parse, without_bom};
 use karat_project::{parse_suite_file, read_bytes, read_head};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
@@ -171,10 +172,12 @@ impl CurrentFile {
         let raw = tree.get("cases").unwrap_or(&tree).as_array().map_or(&[][..], Vec::as_slice);
         let cases = file.cases.iter().map(|case| {
             // The rows of a table share the text of their case.
-            let expect = raw.get(case.location.index).and_then(|raw| raw.get("expect"));
+            let raw = raw.get(case.location.index);
+            let turns = raw.and_then(|raw| raw.get("turns")).and_then(Value::as_array).into_iter().flatten();
+            let expects: Vec<&Value> = turns.chain(raw).filter_map(|part| part.get("expect")).collect();
             let keys = Field::ALL.into_iter().map(Field::name);
-            let keys = keys.filter(|key| expect.is_some_and(|expect| expect.get(key).is_some()));
-            (case.id.clone(), (case.input.message.clone(), keys.map(str::to_owned).collect()))
+            let keys = keys.filter(|key| expects.iter().any(|expect| expect.get(key).is_some()));
+            (case.id.clone(), (case.message_text().into_owned(), keys.map(str::to_owned).collect()))
         });
         Self { is_changed: false, cases: cases.collect() }
     }

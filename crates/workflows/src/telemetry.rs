@@ -167,8 +167,13 @@ fn observation(document: TraceContent) -> Observation {
         cached_input_tokens: usage.cached_input_tokens,
         cost_usd: usage.cost_usd,
     });
-    let tool_calls = document.steps.into_iter().flat_map(|step| step.tool_calls).map(tool_call).collect();
-    Observation { tool_calls, usage, model: document.model, warnings: Vec::new() }
+    // A step without a model was made for a tool that ran outside of all model calls.
+    let are_model_calls = document.steps.iter().all(|step| step.model.is_some());
+    let steps = are_model_calls.then(|| u64::try_from(document.steps.len()).unwrap_or(u64::MAX));
+    let calls = (0..).zip(document.steps).flat_map(|(index, step)| {
+        step.tool_calls.into_iter().map(move |call| ToolCall { step: steps.map(|_| index), ..tool_call(call) })
+    });
+    Observation { tool_calls: calls.collect(), steps, usage, model: document.model, warnings: Vec::new() }
 }
 
 fn tool_call(call: StepCall) -> ToolCall {
@@ -188,6 +193,7 @@ fn tool_call(call: StepCall) -> ToolCall {
         raw_params,
         result: Some(call.result).filter(|result| !result.is_null()),
         error: call.error,
+        step: None,
     }
 }
 

@@ -62,6 +62,12 @@ def decide(question: str, results: list[dict], earlier: list[str]) -> str | list
         if len(results) < len(steps):
             return [steps[len(results)]]
         return f"Order {match[1]} has shipped. The weather in {match[2]} is not available."
+    if "Cancel my order" in question:
+        return "Which order? Please send its number."
+    if earlier and "Cancel my order" in earlier[-1] and (match := re.fullmatch(r"\s*(\d+)\s*", question)):
+        if not results:
+            return [("cancel_order", {"order_id": match[1], "reason": "customer request"})]
+        return f"Order {match[1]} is cancelled."
     if match := re.search(r"Remember the number (\d+)", question):
         return f"I will remember {match[1]}."
     if "Which number" in question:

@@ -254,12 +254,12 @@ impl Agent for FunctionAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let HttpConfig { response, max_response_bytes, .. } = &self.config;
         let mut parts = Map::new();
         parts.insert("agent".to_owned(), self.identity().into());
         parts.insert("reply".to_owned(), json!({"response": response, "maxResponseBytes": max_response_bytes}));
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts.insert("message".to_owned(), case.message(turn).into());
         parts
     }
 

@@ -1,5 +1,6 @@
 //! Runs a conversation with a model for one case.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -95,51 +96,64 @@ impl ModelAgent {
         Ok(Self { client, system_prompt, execution, tools: offered.transpose()?, determinants })
     }
 
-    /// Returns the stubs of the case if they answer the model's calls.
-    fn stubs<'c>(&self, case: &'c Case) -> Option<&'c Map<String, Value>> {
-        case.stubs.as_ref().filter(|_| matches!(self.execution, ToolExecution::Stubs))
+    /// Returns the stubs of a turn if they answer the model's calls.
+    fn stubs<'c>(&self, case: &'c Case, turn: usize) -> Option<Cow<'c, Map<String, Value>>> {
+        case.stubs_of_turn(turn).filter(|_| matches!(self.execution, ToolExecution::Stubs))
     }
 
-    /// Returns the maximum number of turns, or `None` if the case has one turn only.
+    /// Returns the maximum number of model calls per message, or `None` if there is only one.
     fn max_turns(&self, case: &Case) -> Option<u64> {
         (self.mode(case) != Mode::RoutingOnly).then(|| case.max_turns.unwrap_or(DEFAULT_MAX_TURNS))
     }
 
-    async fn run_turns(&self, trial: TrialContext<'_>, message: &str) -> Result<Trace, AgentError> {
+    /// Sends a message after those of the conversation so far, and runs the model and its tools until it answers.
+    async fn answer(
+        &self,
+        trial: TrialContext<'_>,
+        turn: usize,
+        messages: &mut Vec<Value>,
+    ) -> Result<Trace, AgentError> {
         let case = trial.case;
         let mode = self.mode(case);
         let max_turns = self.max_turns(case).unwrap_or(1);
+        let stubs = self.stubs(case, turn);
         let system = self.system_prompt.as_deref();
-        let mut messages = self.client.first_messages(system, message);
         let mut trace = Trace::default();
         let mut elapsed = Duration::ZERO;
-        let mut usage = Some(Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() });
+        let mut usage = Some(None::<Usage>);
         for turn_number in 1..=max_turns {
             let outcome =
-                self.client.next_turn(system, &messages, self.tools.as_deref(), None, trial.wait_observer).await;
+                self.client.next_turn(system, messages, self.tools.as_deref(), None, trial.wait_observer).await;
             let completion = outcome.map_err(|error| AgentError { elapsed: error.elapsed + elapsed, ..error })?;
             let turn = completion.turn;
             elapsed += completion.latency;
-            usage = usage.zip(completion.usage).map(|(sum, turn_usage)| add_usage(&sum, &turn_usage, turn_number == 1));
+            usage = usage
+                .zip(completion.usage)
+                .map(|(sum, usage)| Some(sum.map_or_else(|| usage.clone(), |sum| sum.plus(&usage))));
             trace.model = turn.model.or(trace.model);
             trace.warnings.extend(turn.incomplete_reason);
+            let step = Some(turn_number - 1);
+            trace.steps = Some(turn_number);
             if mode == Mode::RoutingOnly {
+                // A single call, which no message follows.
                 trace.response = turn.text;
-                trace.tool_calls.extend(turn.calls.into_iter().map(unexecuted_call));
+                let calls = turn.calls.into_iter().map(unexecuted_call);
+                trace.tool_calls.extend(calls.map(|call| ToolCall { step, ..call }));
                 break;
             }
             if turn.calls.is_empty() {
                 trace.response = turn.text;
                 trace.stop_reason = Some("final".to_owned());
+                self.client.push_answer(messages, turn.message);
                 break;
             }
             let mut results = Vec::with_capacity(turn.calls.len());
             for call in turn.calls {
                 let start = Instant::now();
-                let result = self.answer_call(case, call).await;
+                let result = self.answer_call(stubs.as_deref(), call).await;
                 elapsed += start.elapsed();
                 let (tool_call, result) = result.map_err(|error| AgentError::new(error.to_string(), elapsed))?;
-                trace.tool_calls.push(tool_call);
+                trace.tool_calls.push(ToolCall { step, ..tool_call });
                 results.push(result);
             }
             if turn_number == max_turns {
@@ -151,14 +165,18 @@ impl ModelAgent {
                 Api::Anthropic => anthropic::result_messages(&results),
             });
         }
-        trace.usage = usage;
+        trace.usage = usage.flatten();
         trace.latency_ms = elapsed.as_secs_f64() * 1000.0;
         Ok(trace)
     }
 
     /// Answers one of the model's calls with its stub or the real tool. If the tool is unavailable, the case has no
     /// verdict.
-    async fn answer_call(&self, case: &Case, call: Call) -> Result<(ToolCall, CallResult), ToolUnavailable> {
+    async fn answer_call(
+        &self,
+        stubs: Option<&Map<String, Value>>,
+        call: Call,
+    ) -> Result<(ToolCall, CallResult), ToolUnavailable> {
         let (params, raw_params) = split_arguments(call.arguments);
         let mut tool_call = ToolCall { name: call.name, params, raw_params, ..ToolCall::default() };
         let mut text = None;
@@ -167,7 +185,7 @@ impl ModelAgent {
         } else {
             match &self.execution {
                 ToolExecution::Stubs => {
-                    let stub = case.stubs.as_ref().and_then(|stubs| stubs.get(&tool_call.name));
+                    let stub = stubs.and_then(|stubs| stubs.get(&tool_call.name));
                     tool_call.duration_ms = stub.map(|_| STUB_MS);
                     stub.cloned().ok_or_else(|| format!("the tool '{}' has no stub", tool_call.name))
                 }
@@ -210,42 +228,66 @@ impl Agent for ModelAgent {
         parameters
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let mut parts = self.determinants.clone();
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
-        parts.extend(self.stubs(case).map(|stubs| ("stubs".to_owned(), stubs.clone().into())));
+        parts.insert("message".to_owned(), case.message(turn).into());
+        parts.extend(self.stubs(case, turn).map(|stubs| ("stubs".to_owned(), stubs.into_owned().into())));
         parts.extend(self.max_turns(case).map(|turns| ("maxTurns".to_owned(), turns.into())));
         parts
     }
 
     fn equality_key(&self, case: &Case) -> String {
-        let stubs = self.stubs(case).map(|stubs| sorted(&Value::Object(stubs.clone())).to_string());
-        let turns = self.max_turns(case).map(|turns| turns.to_string());
-        // Always append two lines, so that a message cannot equal another message with its stubs.
-        format!("{}\n{}\n{}", case.input.message, turns.unwrap_or_default(), stubs.unwrap_or_default())
+        let turns = self.max_turns(case).map(|turns| turns.to_string()).unwrap_or_default();
+        let stubs = |turn| {
+            self.stubs(case, turn)
+                .map(|stubs| sorted(&Value::Object(stubs.into_owned())).to_string())
+                .unwrap_or_default()
+        };
+        match &case.input {
+            // Always append two lines, so that a message cannot equal another message with its stubs.
+            Some(input) => format!("{}\n{turns}\n{}", input.message, stubs(0)),
+            None => {
+                let messages = case.messages().enumerate().map(|(turn, message)| json!([message, stubs(turn)]));
+                format!("\0{}\n{turns}\n", messages.collect::<Value>())
+            }
+        }
     }
 
     fn mode(&self, case: &Case) -> Mode {
         match self.execution {
             ToolExecution::Live { .. } => Mode::Endpoint,
-            ToolExecution::Stubs if case.stubs.is_some() => Mode::Stubbed,
+            // A history of calls without results would be refused.
+            ToolExecution::Stubs if case.stubs.is_some() || case.has_turns() => Mode::Stubbed,
             ToolExecution::Stubs => Mode::RoutingOnly,
         }
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
-        Box::new(ModelConversation { agent: self, trial })
+        Box::new(ModelConversation { agent: self, trial, turn: 0, messages: Vec::new() })
     }
 }
 
 struct ModelConversation<'a> {
     agent: &'a ModelAgent,
     trial: TrialContext<'a>,
+    turn: usize,
+    /// The messages so far in the provider's format, with calls and results.
+    messages: Vec<Value>,
 }
 
 impl Conversation for ModelConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
-        Box::pin(self.agent.run_turns(self.trial, message))
+        Box::pin(async move {
+            let client = &self.agent.client;
+            if self.messages.is_empty() {
+                self.messages = client.first_messages(self.agent.system_prompt.as_deref(), message);
+            } else {
+                client.push_user_message(&mut self.messages, message);
+            }
+            let trace = self.agent.answer(self.trial, self.turn, &mut self.messages).await?;
+            self.turn += 1;
+            Ok(trace)
+        })
     }
 }
 
@@ -288,21 +330,5 @@ fn split_arguments(arguments: Arguments) -> (Map<String, Value>, Option<String>)
     match arguments {
         Arguments::Object(map) => (map, None),
         Arguments::Invalid(text) => (Map::new(), Some(text)),
-    }
-}
-
-/// Adds the usage of a turn; a count that any turn lacks is unknown in the sum.
-fn add_usage(sum: &Usage, turn: &Usage, is_first: bool) -> Usage {
-    let both = |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
-    let cached = match (sum.cached_input_tokens, turn.cached_input_tokens) {
-        (None, None) => None,
-        (left, right) => Some(left.unwrap_or(0).saturating_add(right.unwrap_or(0))),
-    };
-    let earlier_cost = if is_first { Some(0.0) } else { sum.cost_usd };
-    Usage {
-        input_tokens: both(sum.input_tokens, turn.input_tokens),
-        output_tokens: both(sum.output_tokens, turn.output_tokens),
-        cached_input_tokens: cached,
-        cost_usd: earlier_cost.zip(turn.cost_usd).map(|(left, right)| left + right),
     }
 }

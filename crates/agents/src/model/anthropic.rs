@@ -46,6 +46,21 @@ pub(super) fn first_messages(user: &str) -> Vec<Value> {
     vec![json!({"role": "user", "content": user})]
 }
 
+/// Adds a message of the user. After tool results or an unanswered message it is part of the same message, since the
+/// roles must alternate.
+pub(super) fn push_user_message(messages: &mut Vec<Value>, text: &str) {
+    let last = messages.last_mut().filter(|message| message.get("role").and_then(Value::as_str) == Some("user"));
+    let Some(content) = last.and_then(|message| message.get_mut("content")) else {
+        return messages.push(json!({"role": "user", "content": text}));
+    };
+    if let Value::String(earlier) = content {
+        *content = json!([{"type": "text", "text": earlier}]);
+    }
+    if let Value::Array(blocks) = content {
+        blocks.push(json!({"type": "text", "text": text}));
+    }
+}
+
 #[derive(Serialize)]
 struct Body<'b> {
     model: &'b str,
@@ -184,5 +199,26 @@ pub(super) fn parse_structured(turn: &Turn) -> Result<Value, String> {
         Some(Arguments::Object(map)) => Ok(Value::Object(map.clone())),
         Some(Arguments::Invalid(text)) => Err(format!("the answer is not a JSON object: {text}")),
         None => Err(format!("the model did not answer in the requested format: {}", turn.text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_alternate() {
+        let mut messages = first_messages("a");
+        push_user_message(&mut messages, "b");
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use"}]}));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result"}]}));
+        push_user_message(&mut messages, "c");
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let expected = json!([
+            {"role": "user", "content": [text("a"), text("b")]},
+            {"role": "assistant", "content": [{"type": "tool_use"}]},
+            {"role": "user", "content": [{"type": "tool_result"}, text("c")]},
+        ]);
+        assert_eq!(json!(messages), expected);
     }
 }

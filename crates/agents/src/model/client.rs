@@ -12,7 +12,7 @@ use karat_http::{
     parse_url, read_body, redact_url, send,
 };
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::provider::{Api, Provider};
 use super::turn::Turn;
@@ -131,6 +131,22 @@ impl ModelClient {
         match self.provider.api {
             Api::Openai => openai::first_messages(system, user),
             Api::Anthropic => anthropic::first_messages(user),
+        }
+    }
+
+    /// Adds the user's next message to those of a conversation.
+    pub(super) fn push_user_message(&self, messages: &mut Vec<Value>, text: &str) {
+        match self.provider.api {
+            Api::Openai => messages.push(json!({"role": "user", "content": text})),
+            Api::Anthropic => anthropic::push_user_message(messages, text),
+        }
+    }
+
+    /// Adds the model's answer to the messages of a conversation.
+    pub(super) fn push_answer(&self, messages: &mut Vec<Value>, answer: Value) {
+        // An empty list of blocks is rejected; the next message of the user then follows the last one.
+        if answer.get("content").and_then(Value::as_array).is_none_or(|blocks| !blocks.is_empty()) {
+            messages.push(answer);
         }
     }
 

@@ -110,10 +110,11 @@ pub(super) fn parse_reply(reply: &Value) -> Result<Turn, String> {
         Some("content_filter") => Some("the provider's content filter cut the answer off".to_owned()),
         _ => refusal.map(|refusal| format!("the model refused: {refusal}")),
     };
+    // A refusal is shown to the user in place of the text.
+    let text = if text.is_empty() { refusal.unwrap_or_default().to_owned() } else { text };
     Ok(Turn {
-        message: assistant_message(message, &calls),
-        // A refusal is shown to the user in place of the text.
-        text: if text.is_empty() { refusal.unwrap_or_default().to_owned() } else { text },
+        message: assistant_message(message, &text, &calls),
+        text,
         calls,
         usage: reply.get("usage").and_then(read_usage),
         model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
@@ -167,8 +168,11 @@ fn read_call(call: &Value) -> Result<Call, String> {
 }
 
 /// Returns the model's message with only the keys that every server accepts in a request.
-fn assistant_message(message: &Value, calls: &[Call]) -> Value {
-    let mut sent = json!({"role": "assistant", "content": message.get("content").cloned().unwrap_or(Value::Null)});
+fn assistant_message(message: &Value, text: &str, calls: &[Call]) -> Value {
+    let content = message.get("content").filter(|content| !content.is_null()).cloned();
+    // Servers accept a message without content only if it has calls.
+    let content = content.unwrap_or_else(|| if calls.is_empty() { text.into() } else { Value::Null });
+    let mut sent = json!({"role": "assistant", "content": content});
     let arguments = |arguments: &Arguments| match arguments {
         Arguments::Object(map) => Value::Object(map.clone()).to_string(),
         Arguments::Invalid(text) => text.clone(),

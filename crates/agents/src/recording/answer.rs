@@ -29,6 +29,8 @@ pub(super) struct RecordedTrace {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    steps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -53,6 +55,7 @@ impl Answer for Trace {
         let Trace {
             response,
             tool_calls,
+            steps: _,
             usage,
             model,
             stop_reason,
@@ -69,7 +72,7 @@ impl Answer for Trace {
         sanitise_number(latency_ms);
         first_token_ms.iter_mut().for_each(sanitise_number);
         for call in tool_calls {
-            let ToolCall { name, success: _, duration_ms, params, raw_params, result, error } = call;
+            let ToolCall { name, success: _, duration_ms, params, raw_params, result, error, step: _ } = call;
             redactor.string(name);
             redactor.map(params);
             if let Some(value) = result {
@@ -84,6 +87,7 @@ impl Answer for Trace {
         let Trace {
             response,
             tool_calls,
+            steps,
             usage,
             model,
             stop_reason,
@@ -96,6 +100,7 @@ impl Answer for Trace {
         RecordedTrace {
             response: response.into(),
             tool_calls,
+            steps,
             usage,
             model,
             stop_reason,
@@ -111,6 +116,7 @@ impl Answer for Trace {
         let RecordedTrace {
             response,
             tool_calls,
+            steps,
             usage,
             model,
             stop_reason,
@@ -123,6 +129,7 @@ impl Answer for Trace {
         Trace {
             response: response.into(),
             tool_calls,
+            steps,
             usage,
             model,
             stop_reason,

@@ -66,7 +66,7 @@ impl ChatModel for RecordingChat {
             let wait = WaitGuard::begin(wait_observer);
             let init = || {
                 drop(wait);
-                self.folder.answer(&key, complete)
+                self.folder.answer(&key, true, complete)
             };
             // If this future is dropped, the cell stays empty and the next task initialises it.
             reply.get_or_init(init).await.clone()

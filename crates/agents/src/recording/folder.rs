@@ -103,13 +103,20 @@ impl RecordingFolder {
         &self.redactor
     }
 
-    /// Replays a recording or calls the agent and records its answer, depending on the mode.
+    /// Returns the recorded answer to a request, if there is one.
+    pub(super) fn find_answer<A: Answer>(&self, key: &Key) -> Option<A> {
+        self.read(key).ok().flatten()?.ok()
+    }
+
+    /// Replays a recording, if that is allowed, or calls the agent and records its answer, depending on the mode.
     pub(super) async fn answer<'a, A: Answer>(
         &'a self,
         key: &Key,
+        may_replay: bool,
         call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
     ) -> Result<A, AgentError> {
         if self.mode != RecordingMode::Record
+            && may_replay
             && let Some(replayed) = self.replay(key)
         {
             return replayed;

@@ -14,6 +14,7 @@ pub(super) const AGENT: &str = "agent";
 pub(super) const MESSAGE: &str = "message";
 pub(super) const USER: &str = "user";
 pub(super) const SAMPLE: &str = "sample";
+pub(super) const TURN: &str = "turn";
 
 /// Maximum number of characters of the message in a file name.
 const MAX_SLUG_LEN: usize = 40;

@@ -70,7 +70,7 @@ async fn request_and_reply_formats_are_configurable() {
     let agent =
         agent_with(&shell_command(r#"printf '{"seen": %s}' "$(cat | sed 's/.*content":\("[^"]*"\).*/\1/')""#), &value);
     assert_eq!(ask(&agent, "hi there").await.unwrap().response, "hi there");
-    let parts = agent.determinants(&case("hi"));
+    let parts = agent.determinants(&case("hi"), 0);
     assert_eq!(parts["message"], "hi");
     assert_eq!(parts["request"]["request"]["message"], "/messages/0/content");
     assert!(parts["agent"].as_str().unwrap().starts_with("command:sh -c "));

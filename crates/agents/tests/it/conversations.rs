@@ -340,11 +340,16 @@ async fn an_agent_that_asks_for_ever_is_an_error() {
     assert_eq!(error, "the agent asked for approval more than 20 times");
 }
 
-#[test]
-fn approvals_need_a_request() {
-    let config = crate::support::config(&json!({"approvals": "approve"}));
+/// Presets have these keys, so that reading the configuration does not require them.
+#[rstest]
+#[case(json!({"approvals": "approve"}), "'agent.approvals' needs 'agent.resume'")]
+#[case(json!({"session": {"id": "/id"}}), "'agent.session' needs 'request'")]
+#[case(json!({"poll": {"until": {"path": "/done", "equals": true}}}), "'agent.poll' needs 'request'")]
+#[case(json!({"poll": {"request": {"url": "/runs"}, "intervalMs": 50}}), "'agent.poll' needs 'until'")]
+fn sections_must_be_complete(#[case] settings: Value, #[case] expected: &str) {
+    let config = crate::support::config(&settings);
     let error = HttpAgent::new("http://host", config, &|_| None).unwrap_err().to_string();
-    assert_eq!(error, "'agent.approvals' needs 'agent.resume'");
+    assert_eq!(error, expected);
 }
 
 #[tokio::test]
@@ -363,7 +368,7 @@ async fn variables_and_placeholders_work_everywhere() {
     assert_eq!((received.header("x-key"), received.header("x-case")), (Some("k s3cr3t"), Some("gs-x-001")));
     assert_eq!(received.header("x-none"), None);
     assert!(agent.secrets().iter().all(|secret| secret == "s3cr3t") && agent.secrets().len() >= 3);
-    let determinants = serde_json::to_string(&agent.determinants(&case("hi"))).unwrap();
+    let determinants = serde_json::to_string(&agent.determinants(&case("hi"), 0)).unwrap();
     assert!(!determinants.contains("s3cr3t") && !format!("{agent:?}").contains("s3cr3t"), "{determinants}");
     let missing = HttpAgent::new(&server.url, crate::support::config(&settings), &|_| None).unwrap_err();
     assert_eq!(missing.to_string(), "cannot send the header 'x-key': the environment variable KEY is not set");
@@ -400,7 +405,7 @@ fn plain_determinants_are_stable() {
         },
         "maxResponseBytes": 10_485_760,
     });
-    assert_eq!(agent.determinants(&case("hi"))["request"], expected);
+    assert_eq!(agent.determinants(&case("hi"), 0)["request"], expected);
 }
 
 #[test]

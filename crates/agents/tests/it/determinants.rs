@@ -78,7 +78,7 @@ fn equality_keys_match_if_and_only_if_determinants_match(#[case] execution: Tool
     let cases = variants();
     for left in &cases {
         for right in &cases {
-            let same = agent.determinants(left) == agent.determinants(right);
+            let same = agent.determinants(left, 0) == agent.determinants(right, 0);
             assert_eq!(agent.equality_key(left) == agent.equality_key(right), same, "{left:?} {right:?}");
         }
     }
@@ -86,6 +86,6 @@ fn equality_keys_match_if_and_only_if_determinants_match(#[case] execution: Tool
 
 #[test]
 fn large_numbers_in_schemas_are_compared_exactly() {
-    let tools = |maximum: u64| model(ToolExecution::Stubs, json!({"maximum": maximum})).determinants(&case("m"));
+    let tools = |maximum: u64| model(ToolExecution::Stubs, json!({"maximum": maximum})).determinants(&case("m"), 0);
     assert_ne!(tools(9_007_199_254_740_993), tools(9_007_199_254_740_992));
 }

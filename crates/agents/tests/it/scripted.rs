@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use karat_agents::ScriptedAgent;
 use karat_core::assertion::Mode;
-use karat_core::port::Agent;
+use karat_core::port::{Agent, TrialContext};
 use karat_core::trace::{ToolCall, Trace, Usage};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{ask, case};
+use crate::support::{ask, case, trial};
 
 fn agent(script: &Value) -> ScriptedAgent {
     ScriptedAgent::parse(&script.to_string(), "scripted:a.json".to_owned()).unwrap()
@@ -165,4 +165,27 @@ async fn null_is_treated_as_absent_as_in_http_replies() {
     let agent = agent(&json!({"replies": {"a": {"toolCalls": null, "usage": null, "model": null}}}));
     let trace = ask(&agent, "a").await.unwrap();
     assert_eq!((trace.tool_calls.len(), trace.usage, trace.model), (0, None, None));
+}
+
+#[tokio::test]
+async fn the_first_message_may_have_a_reply_per_turn() {
+    let agent = agent(&json!({"replies": {
+        "a": {"turns": [{"response": "1"}, {"response": "2"}]},
+        "b": {"response": "single"},
+    }}));
+    let case = case("a");
+    let trial = TrialContext { has_turns: true, ..trial(&case, 0) };
+    let mut conversation = agent.start(trial);
+    let mut responses = Vec::new();
+    for message in ["a", "b", "c"] {
+        let answer = conversation.send(message).await;
+        responses.push(answer.map(|trace| trace.response).map_err(|error| error.message));
+    }
+    let expected = [Ok("1".to_owned()), Ok("2".to_owned()), Err("the script has no reply in turn 3".to_owned())];
+    assert_eq!(responses, expected);
+    let mut other = agent.start(trial);
+    assert_eq!(other.send("b").await.unwrap().response, "single");
+    assert!(other.send("a").await.is_err(), "its replies are for a conversation that begins with it");
+    assert_eq!(findings(r#"{"replies": {"a": {"turns": []}}}"#), ["1:29 'turns' needs at least one reply"]);
+    assert_eq!(findings(r#"{"replies": {"a": {"turns": [{}], "model": "m"}}}"#), ["1:35 unknown key 'model'"]);
 }

@@ -114,6 +114,12 @@ impl Reply {
         self.steps.last().map_or("", |step| &step.text)
     }
 
+    /// Returns the number of model calls; `None` for protocols whose steps are not those of the model.
+    pub fn model_calls(&self) -> Option<u64> {
+        let has_model_messages = matches!(self.protocol, "messages" | "langgraph" | "adk");
+        has_model_messages.then(|| u64::try_from(self.steps.len()).unwrap_or(u64::MAX))
+    }
+
     /// Returns the calls of all steps in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.steps.iter().flat_map(|step| &step.calls).map(|call| &call.call)

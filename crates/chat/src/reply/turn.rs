@@ -456,7 +456,8 @@ impl OpenCall {
             Arguments::Value(other) => (Map::new(), Some(other.to_string())),
         };
         let Outcome { result, success, error } = self.outcome.unwrap_or_default();
-        let call = ToolCall { name: self.name, success, duration_ms: None, params, raw_params, result, error };
+        let call =
+            ToolCall { name: self.name, success, duration_ms: None, params, raw_params, result, error, step: None };
         ReplyCall { id: self.id, call }
     }
 }

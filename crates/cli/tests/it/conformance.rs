@@ -12,6 +12,16 @@ fn routing() {
 }
 
 #[test]
+fn calls() {
+    assert_conforms("calls.json", 213, 0);
+}
+
+#[test]
+fn trajectories() {
+    assert_conforms("trajectories.json", 108, 0);
+}
+
+#[test]
 fn params() {
     assert_conforms("params.json", 31, 0);
 }
@@ -34,6 +44,11 @@ fn values() {
 #[test]
 fn suite() {
     assert_conforms("suite.json", 0, 26);
+}
+
+#[test]
+fn conversations() {
+    assert_conforms("conversations.json", 0, 33);
 }
 
 #[test]
@@ -78,7 +93,8 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
-    assert_eq!(names, [&["evalfn.json"][..], &models, &others, &["values.json"]].concat());
+    let first = ["calls.json", "conversations.json", "evalfn.json"];
+    assert_eq!(names, [&first[..], &models, &others, &["trajectories.json", "values.json"]].concat());
 }
 
 #[track_caller]

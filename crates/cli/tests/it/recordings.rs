@@ -4,7 +4,7 @@ use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
 use serde_json::{Value, json};
 
-use crate::support::{case, newest_result, project};
+use crate::support::{case, newest_result, normalised_result, project};
 
 const SECRET: &str = "s3cr3t-value-of-a-token";
 
@@ -44,15 +44,6 @@ fn recording_project(server: &ScriptedServer) -> TempProject {
             }),
         )
         .file("evals/x.golden.json", evals())
-}
-
-/// Returns the newest result file without the values that differ between runs.
-fn normalised_result(project: &TempProject) -> String {
-    let file = project.files_in("results", ".json").pop().expect("a result file");
-    let text = std::fs::read_to_string(file).unwrap();
-    let is_stable =
-        |line: &&str| !["\"runId\"", "\"timestamp\"", "\"wallClockMs\""].iter().any(|key| line.contains(key));
-    text.lines().filter(is_stable).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -52,3 +52,12 @@ pub(crate) fn newest_result(project: &TempProject, folder: &str) -> Value {
     let files = project.files_in(folder, ".json");
     serde_json::from_slice(&std::fs::read(files.last().expect("a result file")).unwrap()).unwrap()
 }
+
+/// Returns the newest result file without the values that differ between runs.
+pub(crate) fn normalised_result(project: &TempProject) -> String {
+    let file = project.files_in("results", ".json").pop().expect("a result file");
+    let text = std::fs::read_to_string(file).unwrap();
+    let is_stable =
+        |line: &&str| !["\"runId\"", "\"timestamp\"", "\"wallClockMs\""].iter().any(|key| line.contains(key));
+    text.lines().filter(is_stable).collect::<Vec<_>>().join("\n")
+}

@@ -1,9 +1,10 @@
-//! Budgets of the answer: times, tokens, length, cost.
+//! Budgets of the answer: times, tokens, length, cost, steps.
 
 use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
+use karat_json::text::counted;
 
 pub(super) fn max_latency(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let Some(max) = evidence.case.expect.max_latency_ms else {
@@ -77,4 +78,33 @@ pub(super) fn max_first_token(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
         format!("expected the first text within {max} ms but it took {} ms", elapsed.ceil())
     });
     tally.record(Field::MaxFirstTokenMs, check)
+}
+
+pub(super) fn min_steps(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    check_steps(Field::MinSteps, evidence.case.expect.min_steps, evidence, tally, |steps, min| {
+        Check::from_bool(steps >= min, || format!("expected at least {} but got {steps}", counted(min, "model call")))
+    })
+}
+
+pub(super) fn max_steps(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    check_steps(Field::MaxSteps, evidence.case.expect.max_steps, evidence, tally, |steps, max| {
+        Check::from_bool(steps <= max, || format!("expected at most {} but got {steps}", counted(max, "model call")))
+    })
+}
+
+fn check_steps(
+    field: Field,
+    limit: Option<u64>,
+    evidence: Evidence<'_>,
+    tally: &mut Tally,
+    check: impl FnOnce(u64, u64) -> Check,
+) -> ControlFlow<()> {
+    let Some(limit) = limit else {
+        return ControlFlow::Continue(());
+    };
+    let Some(steps) = evidence.trace.steps else {
+        tally.warn(format!("{field}: the agent does not report its model calls"));
+        return tally.record(field, Check::Skipped);
+    };
+    tally.record(field, check(steps, limit))
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Mode};
+use crate::trace::ToolCall;
 use karat_json::text::{counted, quoted_list};
 
 pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -35,8 +36,14 @@ fn check_success(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
 
 fn check_stubs(evidence: Evidence<'_>) -> Check {
     let stubs = evidence.case.stubs.as_ref();
-    let unknown =
-        evidence.trace.tool_calls.iter().find(|call| !stubs.is_some_and(|stubs| stubs.contains_key(&call.name)));
+    let is_unknown = |call: &&ToolCall| {
+        // The turns of a conversation can have stubs of their own, so whether a call had one is known only from the call.
+        if evidence.case.has_turns() {
+            return call.success == Some(false) && call.raw_params.is_none();
+        }
+        !stubs.is_some_and(|stubs| stubs.contains_key(&call.name))
+    };
+    let unknown = evidence.trace.tool_calls.iter().find(is_unknown);
     if let Some(call) = unknown {
         return Check::Failed(format!("expected only stubbed tools to be called but '{}' has no stub", call.name));
     }

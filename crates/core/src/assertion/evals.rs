@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
-use crate::case::{ExpectedText, TextKind};
+use crate::case::{ExpectedText, INPUT_POINTER, Input, TextKind};
 use crate::judgement::{Conclusion, EvalResult, Judgement};
 use crate::outcome::Cause;
 use crate::token::looks_like_token;
@@ -62,7 +62,13 @@ impl<'e> PendingVerdict<'e> {
     }
 
     /// Returns the verdict. Functions that were not run count as skipped checks.
-    pub fn finish(mut self) -> Verdict {
+    pub fn finish(self) -> Verdict {
+        let strictness = self.tally.strictness();
+        self.finish_part().with_vacuity(strictness, "/expect")
+    }
+
+    /// Returns the verdict of a part of a case, which may have no assertions.
+    pub fn finish_part(mut self) -> Verdict {
         while let Some(name) = self.next_eval() {
             self.tally.warn(format!("{}: {name} was not run", Field::Evals));
             let _ = self.tally.record_item(Field::Evals, self.evals_done, Check::Skipped);
@@ -74,10 +80,12 @@ impl<'e> PendingVerdict<'e> {
 
 /// Records strings that look like a token but are sent or compared literally.
 fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
-    let message = &evidence.case.input.message;
-    if looks_like_token(message) {
+    // The messages of a conversation are judged with its turns.
+    if let Some(Input { message }) = &evidence.case.input
+        && looks_like_token(message)
+    {
         let warning = format!("'{}' is not a valid token and is sent literally", shorten(message, 60));
-        tally.record_mistake("/input/message", warning)?;
+        tally.record_mistake(INPUT_POINTER, warning)?;
     }
     for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
         if kind != TextKind::Pattern && looks_like_token(text) {

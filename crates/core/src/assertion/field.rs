@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A field of `expect` that asserts something; `toolsCalledMatch` and `textMatch` are only modifiers.
+/// A field of `expect` that asserts something; `toolsCalledMatch`, `textMatch` and `responseJsonFrom`
+/// are only modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Field {
@@ -12,6 +13,7 @@ pub enum Field {
     ToolsAcceptable,
     ToolsNotCalled,
     ToolParams,
+    Calls,
     NoToolErrors,
     ResponseNonEmpty,
     ResponseContains,
@@ -30,16 +32,25 @@ pub enum Field {
     MaxCostUsd,
     MaxFirstTokenMs,
     NumbersGrounded,
+    ResponseEquals,
+    ResponseStartsWith,
+    ResponseEndsWith,
+    ResponseNotMatches,
+    ResponseJson,
+    MinSteps,
+    MaxSteps,
+    ResponseSimilar,
     Evals,
 }
 
 impl Field {
     /// All fields in the order in which they are judged.
-    pub const ALL: [Field; 23] = [
+    pub const ALL: [Field; 32] = [
         Field::ToolsCalled,
         Field::ToolsAcceptable,
         Field::ToolsNotCalled,
         Field::ToolParams,
+        Field::Calls,
         Field::NoToolErrors,
         Field::ResponseNonEmpty,
         Field::ResponseContains,
@@ -58,6 +69,14 @@ impl Field {
         Field::MaxCostUsd,
         Field::MaxFirstTokenMs,
         Field::NumbersGrounded,
+        Field::ResponseEquals,
+        Field::ResponseStartsWith,
+        Field::ResponseEndsWith,
+        Field::ResponseNotMatches,
+        Field::ResponseJson,
+        Field::MinSteps,
+        Field::MaxSteps,
+        Field::ResponseSimilar,
         // Last, since they are the most expensive: a case decided before does not run them.
         Field::Evals,
     ];
@@ -69,6 +88,7 @@ impl Field {
             Field::ToolsAcceptable => "toolsAcceptable",
             Field::ToolsNotCalled => "toolsNotCalled",
             Field::ToolParams => "toolParams",
+            Field::Calls => "calls",
             Field::NoToolErrors => "noToolErrors",
             Field::ResponseNonEmpty => "responseNonEmpty",
             Field::ResponseContains => "responseContains",
@@ -87,6 +107,14 @@ impl Field {
             Field::MaxCostUsd => "maxCostUsd",
             Field::MaxFirstTokenMs => "maxFirstTokenMs",
             Field::NumbersGrounded => "numbersGrounded",
+            Field::ResponseEquals => "responseEquals",
+            Field::ResponseStartsWith => "responseStartsWith",
+            Field::ResponseEndsWith => "responseEndsWith",
+            Field::ResponseNotMatches => "responseNotMatches",
+            Field::ResponseJson => "responseJson",
+            Field::MinSteps => "minSteps",
+            Field::MaxSteps => "maxSteps",
+            Field::ResponseSimilar => "responseSimilar",
             Field::Evals => "evals",
         }
     }
@@ -98,6 +126,7 @@ impl Field {
             | Field::ToolsAcceptable
             | Field::ToolsNotCalled
             | Field::ToolParams
+            | Field::Calls
             | Field::NoToolErrors
             | Field::ToolOrder
             | Field::MinToolCalls
@@ -116,6 +145,14 @@ impl Field {
             | Field::MaxLength
             | Field::MaxCostUsd
             | Field::MaxFirstTokenMs
+            | Field::ResponseEquals
+            | Field::ResponseStartsWith
+            | Field::ResponseEndsWith
+            | Field::ResponseNotMatches
+            | Field::ResponseJson
+            | Field::MinSteps
+            | Field::MaxSteps
+            | Field::ResponseSimilar
             | Field::Evals => false,
         }
     }
@@ -141,7 +178,7 @@ mod tests {
     fn fields_match_the_keys_of_the_schema() {
         let schema = schemars::schema_for!(Expectation);
         let properties = schema.get("properties").and_then(|value| value.as_object()).expect("properties");
-        let is_modifier = |key: &&str| ["toolsCalledMatch", "textMatch"].contains(key);
+        let is_modifier = |key: &&str| ["toolsCalledMatch", "textMatch", "responseJsonFrom"].contains(key);
         let keys: Vec<&str> = properties.keys().map(String::as_str).filter(|key| !is_modifier(key)).collect();
         let fields: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
         assert_eq!(fields, keys);

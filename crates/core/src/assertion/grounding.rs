@@ -1,4 +1,4 @@
-//! Checks that the numbers of a response are grounded in tool results, parameters or the message.
+//! Checks that the numbers of a response are grounded in tool results, parameters or the messages so far.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,8 +21,10 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
         tally.warn("numbersGrounded: the agent does not report tool results".to_owned());
     }
     let mut known = HashSet::new();
-    collect_text(&evidence.case.input.message, &mut known);
-    for call in calls {
+    let earlier_messages = evidence.earlier.iter().map(|exchange| exchange.message.as_str());
+    earlier_messages.chain(evidence.case.messages()).for_each(|message| collect_text(message, &mut known));
+    let earlier_calls = evidence.earlier.iter().flat_map(|exchange| &exchange.trace.tool_calls);
+    for call in earlier_calls.chain(calls) {
         call.params.values().for_each(|value| collect_value(value, &mut known));
         call.result.iter().for_each(|value| collect_value(value, &mut known));
     }

@@ -3,23 +3,33 @@
 //! There is one file per family. A failed assertion is a result, never an `Err`.
 
 mod budget;
+mod call_alignment;
+mod call_entry;
 mod calls;
+mod conversation;
 mod evals;
 mod field;
 mod grounding;
+mod json_difference;
+mod json_response;
 mod marks;
+mod matching;
 mod params;
 mod predicate;
 mod response;
 mod routing;
 mod schema;
+mod similar;
 mod tally;
 mod text_match;
 mod unreported_calls;
 mod vacuity;
+mod whole_calls;
 
 use std::ops::ControlFlow;
 
+pub use call_alignment::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
+pub use conversation::ConversationVerdict;
 pub use evals::PendingVerdict;
 pub use field::Field;
 pub use marks::response_marks;
@@ -27,6 +37,7 @@ pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict
 pub use vacuity::can_fail;
 
 use crate::case::Case;
+use crate::conversation::Exchange;
 use crate::registry::Registry;
 use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
@@ -47,8 +58,11 @@ pub enum Mode {
 /// The input of assertions.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'e> {
+    /// A case, or a turn of a conversation as a case of its own.
     pub case: &'e Case,
     pub trace: &'e Trace,
+    /// The conversation before the turn that is judged.
+    pub earlier: &'e [Exchange],
     pub mode: Mode,
     pub tokens: &'e TokenSources,
     pub registry: Option<&'e Registry>,
@@ -79,6 +93,7 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::ToolsAcceptable => routing::tools_acceptable(evidence, tally),
         Field::ToolsNotCalled => routing::tools_not_called(evidence, tally),
         Field::ToolParams => params::tool_params(evidence, tally),
+        Field::Calls => whole_calls::calls(evidence, tally),
         Field::NoToolErrors => calls::no_tool_errors(evidence, tally),
         Field::ResponseNonEmpty => response::non_empty(evidence, tally),
         Field::ResponseContains => response::contains(evidence, tally),
@@ -91,12 +106,20 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::MinToolCalls => calls::min_tool_calls(evidence, tally),
         Field::MaxToolCalls => calls::max_tool_calls(evidence, tally),
         Field::ToolArgsValid => schema::tool_args_valid(evidence, tally),
-        Field::ResponseJsonSchema => schema::response_json_schema(evidence, tally),
+        Field::ResponseJsonSchema => json_response::response_json_schema(evidence, tally),
         Field::MinLength => budget::min_length(evidence, tally),
         Field::MaxLength => budget::max_length(evidence, tally),
         Field::MaxCostUsd => budget::max_cost(evidence, tally),
         Field::MaxFirstTokenMs => budget::max_first_token(evidence, tally),
         Field::NumbersGrounded => grounding::numbers_grounded(evidence, tally),
+        Field::ResponseEquals => response::equals(evidence, tally),
+        Field::ResponseStartsWith => response::starts_with(evidence, tally),
+        Field::ResponseEndsWith => response::ends_with(evidence, tally),
+        Field::ResponseNotMatches => response::not_matches(evidence, tally),
+        Field::ResponseJson => json_response::response_json(evidence, tally),
+        Field::MinSteps => budget::min_steps(evidence, tally),
+        Field::MaxSteps => budget::max_steps(evidence, tally),
+        Field::ResponseSimilar => similar::response_similar(evidence, tally),
         // Recorded by `PendingVerdict` after all other fields.
         Field::Evals => ControlFlow::Continue(()),
     }

@@ -5,15 +5,48 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use super::tally::Tally;
-use crate::case::{ParamAssertion, ParamCheck};
+use crate::case::{JsonPredicate, ParamAssertion, ParamCheck};
 use crate::token::TokenSources;
-use karat_json::text::{quoted_list, text_form};
+use karat_json::text::text_form;
 use karat_json::{Decimal, equal_json, number_text, type_name};
 use karat_pattern::Pattern;
+
+/// How scalars are compared, and named in failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    /// By their text, so that `5` equals `"5"`.
+    Text,
+    /// By type and value.
+    Json,
+}
+
+/// A condition as a file has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Condition<'c> {
+    check: ParamCheck,
+    value: Option<&'c Value>,
+    tolerance: Option<&'c Number>,
+    comparison: Comparison,
+}
+
+impl<'c> From<&'c ParamAssertion> for Condition<'c> {
+    fn from(assertion: &'c ParamAssertion) -> Self {
+        let ParamAssertion { assertion: check, value, tolerance, .. } = assertion;
+        Self { check: *check, value: value.as_ref(), tolerance: tolerance.as_ref(), comparison: Comparison::Text }
+    }
+}
+
+impl<'c> From<&'c JsonPredicate> for Condition<'c> {
+    fn from(predicate: &'c JsonPredicate) -> Self {
+        let JsonPredicate { assertion: check, value, tolerance, .. } = predicate;
+        Self { check: *check, value: value.as_ref(), tolerance: tolerance.as_ref(), comparison: Comparison::Json }
+    }
+}
 
 /// A predicate with its tokens resolved.
 pub(super) struct Predicate {
     check: ParamCheck,
+    comparison: Comparison,
     expected: Expected,
 }
 
@@ -42,19 +75,20 @@ impl Limit {
 impl Predicate {
     /// Resolves the tokens of the expected value. Returns `None` if one has no value, so that nothing can be checked,
     /// and an error if the resolved value has the wrong type.
-    pub(super) fn resolve(
-        assertion: &ParamAssertion,
+    pub(super) fn resolve<'c>(
+        condition: impl Into<Condition<'c>>,
         tokens: &TokenSources,
         tally: &mut Tally,
     ) -> Result<Option<Self>, String> {
-        let check = assertion.assertion;
-        let (Some(value), true) = (&assertion.value, check.needs_value()) else {
-            return Ok(Some(Self { check, expected: Expected::Presence }));
+        let Condition { check, value, tolerance, comparison } = condition.into();
+        let (Some(value), true) = (value, check.needs_value()) else {
+            return Ok(Some(Self { check, comparison, expected: Expected::Presence }));
         };
         if check == ParamCheck::OneOf {
             let list = tokens.resolve_list(value);
             tally.record_unresolved(list.unresolved);
-            return Ok((!list.values.is_empty()).then_some(Self { check, expected: Expected::List(list.values) }));
+            let expected = Expected::List(list.values);
+            return Ok((!expected.is_empty_list()).then_some(Self { check, comparison, expected }));
         }
         let value = match tokens.resolve_value(value) {
             Ok(value) => value,
@@ -63,30 +97,33 @@ impl Predicate {
                 return Ok(None);
             }
         };
-        let expected = Expected::new(check, value, assertion.tolerance.as_ref())?;
-        Ok(Some(Self { check, expected }))
+        let expected = Expected::new(check, value, tolerance)?;
+        Ok(Some(Self { check, comparison, expected }))
     }
 
-    /// Checks the value of an argument; an absent argument passes only `notExists`.
+    /// Checks a value; an absent one passes only `notExists`. The error says what was expected and found.
     pub(super) fn test(&self, actual: Option<&Value>) -> Result<(), String> {
-        let Some(actual) = actual else {
-            return match self.check {
-                ParamCheck::NotExists => Ok(()),
-                _ => Err(format!("expected {} but the parameter is absent", self.describe())),
-            };
-        };
         if self.holds(actual)? {
             return Ok(());
         }
-        Err(format!("expected {} but got '{}'", self.describe(), text_form(actual)))
+        let subject = match (actual, self.comparison) {
+            (Some(actual), _) => format!("got {}", self.quoted(actual)),
+            (None, Comparison::Text) => "the parameter is absent".to_owned(),
+            (None, Comparison::Json) => "it is absent".to_owned(),
+        };
+        Err(format!("expected {} but {subject}", self.describe()))
     }
 
-    fn holds(&self, actual: &Value) -> Result<bool, String> {
+    /// Whether a value meets the condition. The error says that the pattern gave up.
+    pub(super) fn holds(&self, actual: Option<&Value>) -> Result<bool, String> {
+        let Some(actual) = actual else {
+            return Ok(self.check == ParamCheck::NotExists);
+        };
         let decimal = || actual.as_number().and_then(Decimal::new);
         Ok(match &self.expected {
             Expected::Presence => self.check == ParamCheck::Exists,
-            Expected::Value(expected) => equal_argument(expected, actual) == (self.check == ParamCheck::Equals),
-            Expected::List(expected) => expected.iter().any(|item| equal_argument(item, actual)),
+            Expected::Value(expected) => self.equal(expected, actual) == (self.check == ParamCheck::Equals),
+            Expected::List(expected) => expected.iter().any(|item| self.equal(item, actual)),
             Expected::Text(expected) => {
                 text_form(actual).contains(expected.as_str()) == (self.check == ParamCheck::Contains)
             }
@@ -104,14 +141,33 @@ impl Predicate {
         })
     }
 
-    fn describe(&self) -> String {
+    fn equal(&self, expected: &Value, actual: &Value) -> bool {
+        match self.comparison {
+            Comparison::Text => equal_argument(expected, actual),
+            Comparison::Json => equal_json(expected, actual),
+        }
+    }
+
+    fn quoted(&self, value: &Value) -> String {
+        match self.comparison {
+            Comparison::Text => format!("'{}'", text_form(value)),
+            Comparison::Json => value.to_string(),
+        }
+    }
+
+    /// Describes the values that meet the condition.
+    pub(super) fn describe(&self) -> String {
         match (&self.expected, self.check) {
-            (Expected::Presence, ParamCheck::NotExists) => "no parameter of this name".to_owned(),
+            (Expected::Presence, ParamCheck::NotExists) if self.comparison == Comparison::Text => {
+                "no parameter of this name".to_owned()
+            }
+            (Expected::Presence, ParamCheck::NotExists) => "no value".to_owned(),
             (Expected::Presence, _) => "a value".to_owned(),
-            (Expected::Value(value), ParamCheck::NotEquals) => format!("a value other than '{}'", text_form(value)),
-            (Expected::Value(value), _) => format!("'{}'", text_form(value)),
+            (Expected::Value(value), ParamCheck::NotEquals) => format!("a value other than {}", self.quoted(value)),
+            (Expected::Value(value), _) => self.quoted(value),
             (Expected::List(values), _) => {
-                format!("one of {}", quoted_list(&values.iter().map(text_form).collect::<Vec<_>>()))
+                let values: Vec<String> = values.iter().map(|value| self.quoted(value)).collect();
+                format!("one of [{}]", values.join(", "))
             }
             (Expected::Text(text), ParamCheck::NotContains) => format!("a value that does not contain '{text}'"),
             (Expected::Text(text), _) => format!("a value that contains '{text}'"),
@@ -134,6 +190,10 @@ impl Predicate {
 }
 
 impl Expected {
+    fn is_empty_list(&self) -> bool {
+        matches!(self, Self::List(values) if values.is_empty())
+    }
+
     fn new(check: ParamCheck, value: Value, tolerance: Option<&Number>) -> Result<Self, String> {
         match check {
             ParamCheck::Exists | ParamCheck::NotExists => Ok(Self::Presence),

@@ -34,7 +34,7 @@ fn is_invisible(character: char) -> bool {
 }
 
 /// Resolves the tokens of an expected text; `None` if one has no value.
-fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<String> {
+pub(super) fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<String> {
     match evidence.tokens.resolve(value) {
         Resolved::Text(text) => Some(text),
         Resolved::Unresolved(tokens) => {
@@ -132,10 +132,7 @@ pub(super) fn matches(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<
             tally.record_item(Field::ResponseMatches, index, Check::Skipped)?;
             continue;
         }
-        let outcome = Pattern::compile(source)
-            .map_err(|error| error.to_string())
-            .and_then(|pattern| pattern.is_match(&evidence.trace.response).map_err(|error| error.to_string()));
-        let check = match outcome {
+        let check = match match_pattern(source, evidence) {
             Ok(true) => Check::Passed,
             Ok(false) => Check::Failed(format!("expected the response to match /{source}/ but it does not")),
             Err(error) => Check::Failed(format!("/{source}/ {error}")),
@@ -143,4 +140,80 @@ pub(super) fn matches(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<
         tally.record_item(Field::ResponseMatches, index, check)?;
     }
     ControlFlow::Continue(())
+}
+
+/// Returns the response without whitespace at its ends.
+fn trimmed(evidence: Evidence<'_>) -> &str {
+    evidence.trace.response.trim_matches(is_white_space)
+}
+
+pub(super) fn equals(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(expected) = &evidence.case.expect.response_equals else {
+        return ControlFlow::Continue(());
+    };
+    let search = TextSearch::new(trimmed(evidence), evidence.case.expect.text_match);
+    let check = resolve(expected, evidence, tally).map_or(Check::Skipped, |text| {
+        Check::from_bool(search.is_equal(&text), || format!("expected '{text}' but got '{}'", trimmed(evidence)))
+    });
+    tally.record(Field::ResponseEquals, check)
+}
+
+pub(super) fn starts_with(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(expected) = &evidence.case.expect.response_starts_with else {
+        return ControlFlow::Continue(());
+    };
+    let check = check_end(Field::ResponseStartsWith, expected, evidence, tally, |search, text| {
+        Check::from_bool(search.starts_with(text), || {
+            format!("expected the response to start with '{text}' but it does not")
+        })
+    });
+    tally.record(Field::ResponseStartsWith, check)
+}
+
+pub(super) fn ends_with(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let Some(expected) = &evidence.case.expect.response_ends_with else {
+        return ControlFlow::Continue(());
+    };
+    let check = check_end(Field::ResponseEndsWith, expected, evidence, tally, |search, text| {
+        Check::from_bool(search.ends_with(text), || {
+            format!("expected the response to end with '{text}' but it does not")
+        })
+    });
+    tally.record(Field::ResponseEndsWith, check)
+}
+
+fn check_end(
+    field: Field,
+    expected: &str,
+    evidence: Evidence<'_>,
+    tally: &mut Tally,
+    check: impl FnOnce(&TextSearch<'_>, &str) -> Check,
+) -> Check {
+    match resolve(expected, evidence, tally) {
+        None => Check::Skipped,
+        Some(text) if text.is_empty() => {
+            tally.warn(format!("{field}: every response has an empty string at both ends"));
+            Check::Skipped
+        }
+        Some(text) => check(&TextSearch::new(trimmed(evidence), evidence.case.expect.text_match), &text),
+    }
+}
+
+pub(super) fn not_matches(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let patterns = evidence.case.expect.response_not_matches.as_deref().unwrap_or_default();
+    for (index, source) in patterns.iter().enumerate() {
+        let check =
+            resolve(source, evidence, tally).map_or(Check::Skipped, |source| match match_pattern(&source, evidence) {
+                Ok(false) => Check::Passed,
+                Ok(true) => Check::Failed(format!("expected the response not to match /{source}/ but it does")),
+                Err(error) => Check::Failed(format!("/{source}/ {error}")),
+            });
+        tally.record_item(Field::ResponseNotMatches, index, check)?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn match_pattern(source: &str, evidence: Evidence<'_>) -> Result<bool, String> {
+    let pattern = Pattern::compile(source).map_err(|error| error.to_string())?;
+    pattern.is_match(&evidence.trace.response).map_err(|error| error.to_string())
 }

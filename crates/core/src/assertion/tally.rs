@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::call_alignment::CallAlignment;
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
-use crate::outcome::Cause;
+use crate::outcome::{Cause, Outcome};
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +90,8 @@ pub struct Verdict {
     pub warnings: Vec<String>,
     /// Strings that the response contains only with other capitals or typography.
     pub near_misses: Vec<NearMiss>,
+    /// How the calls made correspond to those of `calls`, if that failed.
+    pub calls: Option<CallAlignment>,
     /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
 }
@@ -96,6 +99,32 @@ pub struct Verdict {
 impl Verdict {
     pub fn passed(&self) -> bool {
         self.failures.is_empty() && self.error.is_none()
+    }
+
+    /// Returns the outcome of what was judged.
+    pub fn outcome(&self) -> Outcome {
+        match &self.error {
+            Some(error) => error.cause.outcome(),
+            None if self.failures.is_empty() => Outcome::Passed,
+            None => Outcome::Failed,
+        }
+    }
+
+    /// Determines whether the case is vacuous, which fails if judging is strict.
+    pub(super) fn with_vacuity(mut self, strictness: Strictness, pointer: &str) -> Self {
+        self.vacuous = self.assertions_run == 0 && self.error.is_none();
+        if self.vacuous && strictness.strict {
+            self.push_strict_failure(pointer, "no assertion ran");
+        }
+        self
+    }
+
+    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
+        self.failures.push(Failure {
+            assertion: "strict".to_owned(),
+            message: format!("strict: {message}"),
+            pointer: pointer.to_owned(),
+        });
     }
 }
 
@@ -127,15 +156,16 @@ impl Tally {
 
     /// Records a check; breaks when the case is decided.
     pub(super) fn record(&mut self, field: Field, check: Check) -> ControlFlow<()> {
-        self.record_at(field, None, check)
+        self.record_below(field, "", check)
     }
 
     /// Records a check of one list element.
     pub(super) fn record_item(&mut self, field: Field, index: usize, check: Check) -> ControlFlow<()> {
-        self.record_at(field, Some(index), check)
+        self.record_below(field, &format!("/{index}"), check)
     }
 
-    fn record_at(&mut self, field: Field, index: Option<usize>, check: Check) -> ControlFlow<()> {
+    /// Records a check at a JSON pointer below the field.
+    pub(super) fn record_below(&mut self, field: Field, below: &str, check: Check) -> ControlFlow<()> {
         self.record_outcome(
             field,
             match check {
@@ -149,16 +179,28 @@ impl Tally {
             Check::Skipped => self.verdict.assertions_skipped += 1,
             Check::Failed(message) => {
                 self.verdict.assertions_run += 1;
-                let assertion = field.name().to_owned();
-                let message = format!("{field}: {message}");
-                let pointer = index.map_or_else(|| field.pointer(), |index| item_pointer(field, index));
-                self.verdict.failures.push(Failure { assertion, message, pointer });
+                self.push_failure(field, &message, format!("{}{below}", field.pointer()));
                 if !self.strictness.all_failures {
                     return ControlFlow::Break(());
                 }
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Records one check with all its failures, of which one is enough without `--all-failures`.
+    pub(super) fn record_failures(&mut self, field: Field, failures: Vec<String>) -> ControlFlow<()> {
+        let mut failures = failures.into_iter();
+        self.record(field, failures.next().map_or(Check::Passed, Check::Failed))?;
+        for message in failures {
+            self.push_failure(field, &message, field.pointer());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn push_failure(&mut self, field: Field, message: &str, pointer: String) {
+        let message = format!("{field}: {message}");
+        self.verdict.failures.push(Failure { assertion: field.name().to_owned(), message, pointer });
     }
 
     /// Records a check that errored. Earlier failures remain the verdict; without any, the case has none.
@@ -181,6 +223,10 @@ impl Tally {
             let assertion = Cow::Borrowed(field.name());
             self.verdict.assertions.push(AssertionVerdict { assertion, verdict });
         }
+    }
+
+    pub(super) fn record_call_alignment(&mut self, alignment: CallAlignment) {
+        self.verdict.calls = Some(alignment);
     }
 
     pub(super) fn push_eval(&mut self, result: EvalResult) {
@@ -206,16 +252,16 @@ impl Tally {
             self.warn(message);
             return ControlFlow::Continue(());
         }
-        self.push_strict_failure(pointer, &message);
+        self.verdict.push_strict_failure(pointer, &message);
         if self.strictness.all_failures { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
-        self.verdict.failures.push(Failure {
-            assertion: "strict".to_owned(),
-            message: format!("strict: {message}"),
-            pointer: pointer.to_owned(),
-        });
+    pub(super) fn strictness(&self) -> Strictness {
+        self.strictness
+    }
+
+    pub(super) fn lists_all_failures(&self) -> bool {
+        self.strictness.all_failures
     }
 
     pub(super) fn is_strict(&self) -> bool {
@@ -228,11 +274,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn into_verdict(mut self) -> Verdict {
-        self.verdict.vacuous = self.verdict.assertions_run == 0 && self.verdict.error.is_none();
-        if self.verdict.vacuous && self.strictness.strict {
-            self.push_strict_failure("/expect", "no assertion ran");
-        }
+    pub(super) fn into_verdict(self) -> Verdict {
         self.verdict
     }
 }

@@ -26,6 +26,27 @@ impl<'t> TextSearch<'t> {
         }
     }
 
+    pub(super) fn is_equal(&self, text: &str) -> bool {
+        match self.text_match {
+            None | Some(TextMatch::Exact) => self.text == text,
+            Some(TextMatch::Loose) => self.loose() == loose_form(text),
+        }
+    }
+
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        match self.text_match {
+            None | Some(TextMatch::Exact) => self.text.starts_with(text),
+            Some(TextMatch::Loose) => self.loose().starts_with(&loose_form(text)),
+        }
+    }
+
+    pub(super) fn ends_with(&self, text: &str) -> bool {
+        match self.text_match {
+            None | Some(TextMatch::Exact) => self.text.ends_with(text),
+            Some(TextMatch::Loose) => self.loose().ends_with(&loose_form(text)),
+        }
+    }
+
     /// Returns the part that matches only in the loose form. `None` if the case sets `textMatch`.
     pub(super) fn near_miss(&self, text: &str) -> Option<&'t str> {
         if self.text_match.is_some() || self.text.contains(text) {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Mode};
+use crate::case::ExpectedCalls;
 use crate::outcome::Cause;
 
 /// Skips all checks of a field about calls. If judging is strict, there is no verdict.
@@ -24,6 +25,7 @@ fn count_checks(field: Field, evidence: Evidence<'_>) -> usize {
         Field::ToolsAcceptable => usize::from(expect.tools_acceptable.is_some()),
         Field::ToolsNotCalled => expect.tools_not_called.as_ref().map_or(0, Vec::len),
         Field::ToolParams => expect.tool_params.as_ref().map_or(0, Vec::len),
+        Field::Calls => expect.calls.as_ref().map_or(0, ExpectedCalls::count_checks),
         // Without tool results, there is nothing to check at all.
         Field::NoToolErrors => usize::from(expect.no_tool_errors == Some(true) && evidence.mode != Mode::RoutingOnly),
         Field::ToolOrder => expect.tool_order.as_ref().map_or(0, Vec::len),

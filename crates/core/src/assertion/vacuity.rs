@@ -9,6 +9,12 @@ use crate::trace::Trace;
 /// Whether some answer could fail the case. An expectation without checks, or with checks that hold for every answer,
 /// is vacuous.
 pub fn can_fail(case: &Case) -> bool {
+    let turns = (0..case.turns().len()).filter_map(|turn| case.of_turn(turn));
+    turns.into_iter().any(|turn| can_fail_alone(&turn)) || can_fail_alone(case)
+}
+
+/// Whether some answer could fail the expectations of the case itself.
+fn can_fail_alone(case: &Case) -> bool {
     let expect = without_vacuous_checks(&case.expect);
     if expect.max_tokens.is_some() {
         // Avoids loading a vocabulary.
@@ -17,6 +23,7 @@ pub fn can_fail(case: &Case) -> bool {
     let evidence = Evidence {
         case: &Case { expect, ..case.clone() },
         trace: &Trace::default(),
+        earlier: &[],
         mode: Mode::Endpoint,
         tokens: &TokenSources::default(),
         registry: None,
@@ -44,6 +51,12 @@ fn without_vacuous_checks(expect: &Expectation) -> Expectation {
     if is_partial_match && expect.tools_called.as_ref().is_some_and(Vec::is_empty) {
         expect.tools_called = None;
     }
+    expect.response_starts_with = expect.response_starts_with.filter(|text| !text.is_empty());
+    expect.response_ends_with = expect.response_ends_with.filter(|text| !text.is_empty());
+    if let Some(similar) = &mut expect.response_similar {
+        similar.retain(|expected| expected.at_least > 0.0);
+    }
+    expect.min_steps = expect.min_steps.filter(|min| *min > 0);
     expect.min_tool_calls = expect.min_tool_calls.filter(|min| *min > 0);
     expect.min_length = expect.min_length.filter(|min| *min > 0);
     expect
@@ -82,6 +95,19 @@ mod tests {
     #[case(json!({"maxTokens": 9}), true)]
     #[case(json!({"maxCostUsd": 1}), true)]
     #[case(json!({"numbersGrounded": true}), true)]
+    #[case(json!({"calls": {"list": []}}), true)]
+    #[case(json!({"calls": {"forbidden": []}}), false)]
+    #[case(json!({"calls": {"forbidden": [{"tool": "t"}]}}), true)]
+    #[case(json!({"calls": {"match": "subset", "list": [{"tool": "t"}]}}), true)]
+    #[case(json!({"responseEquals": ""}), true)]
+    #[case(json!({"responseStartsWith": "", "responseEndsWith": ""}), false)]
+    #[case(json!({"responseNotMatches": []}), false)]
+    #[case(json!({"responseJson": [], "responseJsonFrom": "fence"}), false)]
+    #[case(json!({"responseJson": [{"path": "/a", "assertion": "notExists"}]}), true)]
+    #[case(json!({"minSteps": 0}), false)]
+    #[case(json!({"maxSteps": 0}), true)]
+    #[case(json!({"responseSimilar": [{"to": "a", "method": "rouge1", "atLeast": 0}]}), false)]
+    #[case(json!({"responseSimilar": [{"to": "a", "method": "rouge1", "atLeast": 0.1}]}), true)]
     #[case(json!({"evals": []}), false)]
     #[case(json!({"evals": ["eval_tone"]}), true)]
     fn detects_cases_that_cannot_fail(#[case] expect: Value, #[case] expected: bool) {

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
+use super::{ExpectedCalls, JsonFrom, JsonPredicate, SimilarResponse};
+
 /// Means "no tool is called" in `toolsAcceptable`.
 pub const NO_TOOL: &str = "__none__";
 
@@ -28,14 +30,18 @@ pub struct Expectation {
     /// Assertions on the arguments of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_params: Option<Vec<ParamAssertion>>,
+    /// Whole calls with their arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<ExpectedCalls>,
     /// No tool call may fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_tool_errors: Option<bool>,
     /// The response must contain more than whitespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
-    /// How `responseContains`, `responseContainsAny` and `responseNotContains` compare strings (default: `exact`, with a
-    /// warning where only `loose` would differ).
+    /// How `responseContains`, `responseContainsAny`, `responseNotContains`, `responseEquals`, `responseStartsWith` and
+    /// `responseEndsWith` compare strings (default: `exact`; for the first three with a warning where only `loose` would
+    /// differ).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_match: Option<TextMatch>,
     /// Strings that the response must contain; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
@@ -90,6 +96,33 @@ pub struct Expectation {
     /// Every number in the response must occur in a tool result, a parameter or the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers_grounded: Option<bool>,
+    /// The response must be this text, apart from whitespace at its ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_equals: Option<String>,
+    /// The response must start with this text, apart from whitespace at its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_starts_with: Option<String>,
+    /// The response must end with this text, apart from whitespace at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_ends_with: Option<String>,
+    /// ECMAScript regular expressions that must not match anywhere in the response; tokens are resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_not_matches: Option<Vec<String>>,
+    /// Conditions on the response, read as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_json: Option<Vec<JsonPredicate>>,
+    /// Where `responseJson` and `responseJsonSchema` find the JSON (default: `whole`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_json_from: Option<JsonFrom>,
+    /// Minimum number of model calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_steps: Option<u64>,
+    /// Maximum number of model calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
+    /// Texts that the response must be similar to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_similar: Option<Vec<SimilarResponse>>,
     /// Python eval functions, by full name, that must all pass this case's trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = r"^eval_[\p{Alphabetic}\p{N}_]+$")), extend("uniqueItems" = true))]
@@ -101,7 +134,11 @@ impl Expectation {
     pub fn is_slow_to_judge(&self) -> bool {
         let matches = |assertion: &ParamAssertion| assertion.assertion == ParamCheck::Matches;
         self.response_matches.is_some()
+            || self.response_not_matches.is_some()
             || self.response_json_schema.is_some()
+            || self.response_json.is_some()
+            || self.response_similar.is_some()
+            || self.calls.is_some()
             || self.tool_args_valid == Some(true)
             || self.tool_params.iter().flatten().any(matches)
             || self.evals.as_ref().is_some_and(|names| !names.is_empty())
@@ -187,7 +224,7 @@ pub struct ParamAssertion {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
-fn is_false(flag: &bool) -> bool {
+pub(super) fn is_false(flag: &bool) -> bool {
     !flag
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Approval, Expectation, TableRow, Tier};
+use super::{Approval, Expectation, OnTurnFailure, TableRow, Tier, Turn};
 
 /// A parsed eval file.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,10 +101,10 @@ impl Difficulty {
     }
 }
 
-/// One message to the agent and what is expected of the answer.
+/// One message to the agent, or the messages of a conversation, and what is expected of the answers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = super::shape::case)]
+#[schemars(transform = super::shape::eval_case)]
 pub struct Case {
     /// Unique in the file: `gs-TOOL-NNN` (golden), `ls-TOOL-NNN` (labeled), `rg-TOOL-NNN` (regression).
     #[schemars(regex(pattern = r"\S"))]
@@ -120,14 +120,24 @@ pub struct Case {
     /// Regression cases: the issue or commit of the fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bug_ref: Option<String>,
-    pub input: Input,
+    /// The single message; a case has either this or `turns`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// The messages of a conversation, sent one after the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub turns: Option<Vec<Turn>>,
+    /// What happens after a turn that failed (default: `stop`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_turn_failure: Option<OnTurnFailure>,
     /// Tool results for models that run without real tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stubs: Option<Map<String, Value>>,
-    /// Maximum number of model calls with stubs (default: 5).
+    /// Maximum number of model calls per message, with stubs or in a conversation (default: 5).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_turns: Option<u64>,
+    /// Assertions on the answer; in a conversation, on all calls, the last response, and the sums of latency and usage.
     pub expect: Expectation,
     /// Words to select cases by, with `--tag` and `--skip-tag`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -159,6 +169,9 @@ impl Case {
         &self.id[..self.id.len() - suffix]
     }
 }
+
+/// The location of the single message in its case.
+pub(crate) const INPUT_POINTER: &str = "/input/message";
 
 /// The input of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

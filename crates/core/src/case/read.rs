@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, reject_other_tier};
+use super::read_turns::{Dialog, read_dialog};
 use super::table::{FilledCase, TableFiles, Tables};
-use super::{Approval, Case, CaseLocation, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
+use super::{Approval, Case, CaseLocation, Difficulty, EvalFile, Expectation, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
     Finding, Location, ObjectReader, Path, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
@@ -456,22 +457,25 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
     });
     let created_at = object.optional("createdAt", path, problems, read_string);
     let bug_ref = object.optional("bugRef", path, problems, read_string);
-    let input = object.required("input", path, problems, read_input);
+    let dialog = read_dialog(&mut object, true, path, problems);
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
-    let expect = object.required("expect", path, problems, read_expectation);
+    let expect = read_case_expectation(&mut object, dialog.as_ref(), path, problems);
     let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
     let skip = object.optional("skip", path, problems, read_non_empty_string);
     // Read by `Tables`; named here so that it is a known key.
     object.raw("each");
     object.close(path, problems);
+    let Dialog { input, turns, on_turn_failure } = dialog?;
     Some(Case {
         id: id?,
         description,
         difficulty,
         created_at,
         bug_ref,
-        input: input?,
+        input,
+        turns,
+        on_turn_failure,
         stubs,
         max_turns,
         expect: expect?,
@@ -479,6 +483,24 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
         skip,
         location,
     })
+}
+
+/// Reads the expectations of a case. A conversation does not need them if a turn has some.
+fn read_case_expectation(
+    object: &mut ObjectReader<'_>,
+    dialog: Option<&Dialog>,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<Expectation> {
+    if object.raw("expect").is_some() {
+        return object.required("expect", path, problems, read_expectation);
+    }
+    if object.raw("turns").is_none() {
+        problems.at(path, "'expect' is missing");
+    } else if dialog.is_some_and(|dialog| !dialog.has_expectation()) {
+        problems.at(path, "'expect' is missing: add it to the case or to a turn");
+    }
+    Some(Expectation::default())
 }
 
 pub(super) fn read_tags(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
@@ -492,13 +514,6 @@ pub(super) fn read_non_empty_string(value: &Value, path: &Path<'_>, problems: &m
         return None;
     }
     Some(text)
-}
-
-pub(super) fn read_input(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Input> {
-    let mut input = ObjectReader::open(value, path, problems)?;
-    let message = input.required("message", path, problems, read_string);
-    input.close(path, problems);
-    Some(Input { message: message? })
 }
 
 pub(super) fn read_id(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {

@@ -1,12 +1,13 @@
 //! Strict parser of `expect`.
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
-use crate::token;
+use super::read_predicate::{Condition, read_calls, read_predicates};
+use super::read_response::{read_patterns_with_tokens, read_similar};
+use super::{CallSelector, Expectation, JsonFrom, NO_TOOL, ParamAssertion, TextMatch, ToolsCalledMatch};
 use karat_json::text::shorten;
 use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map, read_pointer,
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map,
     read_positive_count, read_positive_number, read_string, read_strings, type_name,
 };
 use karat_pattern::Pattern;
@@ -24,6 +25,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         tool_params: object.optional("toolParams", path, problems, |value, path, problems| {
             read_array(value, path, problems, read_param)
         }),
+        calls: object.optional("calls", path, problems, read_calls),
         no_tool_errors: object.optional("noToolErrors", path, problems, read_bool),
         response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
         text_match: object.optional("textMatch", path, problems, |value, path, problems| {
@@ -62,10 +64,28 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         max_cost_usd: object.optional("maxCostUsd", path, problems, read_positive_number),
         max_first_token_ms: object.optional("maxFirstTokenMs", path, problems, read_positive_number),
         numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
+        response_equals: object.optional("responseEquals", path, problems, read_string),
+        response_starts_with: object.optional("responseStartsWith", path, problems, read_string),
+        response_ends_with: object.optional("responseEndsWith", path, problems, read_string),
+        response_not_matches: object.optional("responseNotMatches", path, problems, read_patterns_with_tokens),
+        response_json: object.optional("responseJson", path, problems, read_predicates),
+        response_json_from: object.optional("responseJsonFrom", path, problems, |value, path, problems| {
+            read_enum(value, path, problems, &JsonFrom::NAMES, JsonFrom::from_name)
+        }),
+        min_steps: object.optional("minSteps", path, problems, read_count),
+        max_steps: object.optional("maxSteps", path, problems, read_count),
+        response_similar: object.optional("responseSimilar", path, problems, |value, path, problems| {
+            read_array(value, path, problems, read_similar)
+        }),
         evals: object.optional("evals", path, problems, read_evals),
     };
     let has_unused_match = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
+    let has_json = ["responseJson", "responseJsonSchema"].into_iter().any(|key| object.raw(key).is_some());
     object.close(path, problems);
+    if expectation.response_json_from.is_some() && !has_json {
+        let message = "'responseJsonFrom' needs 'responseJson' or 'responseJsonSchema', which are missing".to_owned();
+        problems.push(&path.key("responseJsonFrom"), Subject::Key, message, None);
+    }
     if has_unused_match {
         let message = "'toolsCalledMatch' needs 'toolsCalled', which is missing".to_owned();
         problems.push(&path.key("toolsCalledMatch"), Subject::Key, message, None);
@@ -73,7 +93,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
     Some(expectation)
 }
 
-fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
+pub(super) fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
     match Pattern::compile(pattern) {
         Ok(_) => Some(()),
         Err(error) => {
@@ -96,7 +116,7 @@ fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     Some(tools)
 }
 
-fn check_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
+pub(super) fn check_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
     if tool.is_empty() {
         problems.at(path, format!("{} is empty: it must be the name of a tool", path.name()));
     }
@@ -177,85 +197,13 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     let mut object = ObjectReader::open(value, path, problems)?;
     let tool = object.required("tool", path, problems, read_string);
     let param_name = object.required("paramName", path, problems, read_string);
-    let assertion = object.required("assertion", path, problems, |value, path, problems| {
-        read_enum(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
-    });
-    let pointer = object.optional("path", path, problems, read_pointer).unwrap_or_default();
-    let expected = object.raw("value").cloned();
-    let has_tolerance = object.raw("tolerance").is_some();
-    let tolerance = object.optional("tolerance", path, problems, read_tolerance);
+    let condition = Condition::read(&mut object, path, problems);
     let call = object.optional("call", path, problems, read_call).unwrap_or_default();
-    let optional = object.optional("optional", path, problems, read_bool).unwrap_or_default();
     object.close(path, problems);
-    let (tool, param_name, assertion) = (tool?, param_name?, assertion?);
+    let (tool, param_name) = (tool?, param_name?);
     check_tool_name(&tool, &path.key("tool"), problems);
-    match &expected {
-        None if assertion.needs_value() => {
-            problems.at(path, format!("'value' is missing: the assertion '{}' needs one", assertion.name()));
-            return None;
-        }
-        None => {}
-        Some(expected) => check_param_value(assertion, expected, &path.key("value"), problems)?,
-    }
-    match (assertion, has_tolerance) {
-        (ParamCheck::CloseTo, false) => {
-            problems.at(path, "'tolerance' is missing: the assertion 'closeTo' needs one");
-            return None;
-        }
-        (ParamCheck::CloseTo, true) | (_, false) => {}
-        (_, true) => {
-            let message = format!("'tolerance' belongs to 'closeTo', not to '{}'", assertion.name());
-            problems.push(&path.key("tolerance"), Subject::Key, message, None);
-            return None;
-        }
-    }
-    Some(ParamAssertion { tool, param_name, path: pointer, assertion, value: expected, tolerance, call, optional })
-}
-
-fn read_tolerance(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Number> {
-    match value {
-        Value::Number(number) if number.as_f64().is_some_and(|float| float >= 0.0) => Some(number.clone()),
-        other => {
-            let found = if other.is_number() { other.to_string() } else { type_name(other).to_owned() };
-            problems.at(path, format!("'tolerance' must be a number of at least 0, found {found}"));
-            None
-        }
-    }
-}
-
-fn check_param_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
-    match (assertion, value) {
-        (ParamCheck::OneOf, Value::Array(items)) if items.is_empty() => {
-            problems.at(path, "'value' is an empty list, which no argument can match");
-            None
-        }
-        (ParamCheck::OneOf, Value::Array(_)) => Some(()),
-        (ParamCheck::OneOf, Value::String(text)) if token::is_single_token(text) => Some(()),
-        (ParamCheck::OneOf, other) => {
-            let message = format!("'value' must be an array or one token for 'oneOf', found {}", type_name(other));
-            problems.at(path, message);
-            None
-        }
-        // A pattern with tokens is known only at run time.
-        (ParamCheck::Matches, Value::String(pattern)) if token::contains_token(pattern) => Some(()),
-        (ParamCheck::Matches, Value::String(pattern)) => check_pattern(pattern, path, problems),
-        (ParamCheck::Matches, other) => {
-            problems.at(path, format!("'value' must be a pattern for 'matches', found {}", type_name(other)));
-            None
-        }
-        (check, Value::String(text)) if is_counting(check) && token::is_single_token(text) => Some(()),
-        (ParamCheck::HasLength, value) => read_count(value, path, problems).map(|_| ()),
-        (check, value) if check.is_numeric() && !value.is_number() => {
-            let found = type_name(value);
-            problems.at(path, format!("'value' must be a number or one token for '{}', found {found}", check.name()));
-            None
-        }
-        _ => Some(()),
-    }
-}
-
-fn is_counting(check: ParamCheck) -> bool {
-    check.is_numeric() || check == ParamCheck::HasLength
+    let Condition { assertion, path, value, tolerance, optional } = condition?;
+    Some(ParamAssertion { tool, param_name, path, assertion, value, tolerance, call, optional })
 }
 
 fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<CallSelector> {

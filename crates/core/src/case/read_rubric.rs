@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::read::{read_id, read_input, read_non_empty_string, read_tags};
+use super::read::{read_id, read_non_empty_string, read_tags};
+use super::read_turns::{Dialog, read_dialog};
 use super::{Case, CaseLocation, Dimension, Expectation, Metadata, RubricCase, Tier};
 use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
@@ -33,7 +34,7 @@ pub(super) fn read_rubric_case(
     }
     let id = object.required("id", path, problems, read_id);
     let description = object.optional("description", path, problems, read_string).unwrap_or_default();
-    let input = object.required("input", path, problems, read_input);
+    let dialog = read_dialog(&mut object, false, path, problems);
     let reference_data = object.optional("referenceData", path, problems, read_object_map);
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
@@ -43,13 +44,16 @@ pub(super) fn read_rubric_case(
     // Read by `Tables`; named here so that it is a known key.
     object.raw("each");
     object.close(path, problems);
+    let Dialog { input, turns, on_turn_failure } = dialog?;
     let case = Case {
         id: id?,
         description,
         difficulty: None,
         created_at: None,
         bug_ref: None,
-        input: input?,
+        input,
+        turns,
+        on_turn_failure,
         stubs,
         max_turns,
         expect: Expectation::default(),

@@ -84,10 +84,23 @@ pub struct RubricEnvelope {
     cases: Vec<RubricCaseSchema>,
 }
 
-/// One message to the agent and the rubric for its answer.
+/// One message of a conversation.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "RubricCase", transform = super::shape::case)]
+#[schemars(rename = "RubricTurn", transform = super::shape::turn)]
+struct RubricTurnSchema {
+    /// The user's message.
+    #[schemars(regex(pattern = r"\S"))]
+    message: String,
+    /// Tool results in this turn, in place of those of the case for the same tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stubs: Option<Map<String, Value>>,
+}
+
+/// One message to the agent, or the messages of a conversation, and the rubric for the answers.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RubricCase", transform = super::shape::rubric_case)]
 pub struct RubricCaseSchema {
     /// Unique in the file.
     #[schemars(regex(pattern = r"\S"))]
@@ -95,14 +108,20 @@ pub struct RubricCaseSchema {
     /// The purpose of this case.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     description: String,
-    input: Input,
+    /// The single message; a case has either this or `turns`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Input>,
+    /// The messages of a conversation; the judge sees all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    turns: Option<Vec<RubricTurnSchema>>,
     /// Facts for the judge, so that it does not rely on its own knowledge.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference_data: Option<Map<String, Value>>,
     /// Tool results for models that run without real tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     stubs: Option<Map<String, Value>>,
-    /// Maximum number of model calls with stubs (default: 5).
+    /// Maximum number of model calls per message, with stubs or in a conversation (default: 5).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     max_turns: Option<u64>,

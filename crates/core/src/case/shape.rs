@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::{NO_TOOL, ParamCheck, Tier};
 
+const POINTER_PATTERN: &str = "^(/|$)";
+
 /// Returns the schema of a named tier or null.
 pub(super) fn named_tier(_: &mut schemars::SchemaGenerator) -> Schema {
     let mut names: Vec<Value> = Tier::NAMED.map(Tier::name).map(Value::from).to_vec();
@@ -22,8 +24,29 @@ pub(super) fn approval(schema: &mut Schema) {
     disallow_nulls(schema);
 }
 
-pub(super) fn case(schema: &mut Schema) {
+pub(super) fn turn(schema: &mut Schema) {
     disallow_nulls(schema);
+}
+
+/// A case needs `expect`, or a turn with it.
+pub(super) fn eval_case(schema: &mut Schema) {
+    case(schema);
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|key| key != "expect");
+    }
+    let expecting_turn =
+        json!({ "required": ["turns"], "properties": { "turns": { "contains": { "required": ["expect"] } } } });
+    extend(schema, "", json!({ "anyOf": [{ "required": ["expect"] }, expecting_turn] }));
+    extend(schema, "", json!({ "dependentRequired": { "onTurnFailure": ["turns"] } }));
+}
+
+pub(super) fn rubric_case(schema: &mut Schema) {
+    case(schema);
+}
+
+fn case(schema: &mut Schema) {
+    disallow_nulls(schema);
+    extend(schema, "", json!({ "oneOf": [{ "required": ["input"] }, { "required": ["turns"] }] }));
     let table = json!({
         "description": "A table: the case runs once per row, and `{{row:key}}` stands for a value of the row. The id \
             becomes `ID#NAME`, with the row's `name` or its number from 1.",
@@ -60,6 +83,8 @@ pub(super) fn expectation(schema: &mut Schema) {
     extend(schema, "/properties/toolsAcceptable/items/items", json!({ "minLength": 1 }));
     extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "enum": ["", NO_TOOL] } } }));
     extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
+    let has_json = json!({ "anyOf": [{ "required": ["responseJson"] }, { "required": ["responseJsonSchema"] }] });
+    extend(schema, "", json!({ "if": { "required": ["responseJsonFrom"] }, "then": has_json }));
     allow_row_tokens(schema);
 }
 
@@ -77,7 +102,38 @@ fn allow_row_tokens(schema: &mut Schema) {
 }
 
 pub(super) fn param_assertion(schema: &mut Schema) {
-    extend(schema, "/properties/tool", json!({ "minLength": 1, "not": { "const": NO_TOOL } }));
+    extend(schema, "/properties/tool", tool_name());
+    predicate(schema);
+}
+
+pub(super) fn calls(schema: &mut Schema) {
+    disallow_nulls(schema);
+    let some_call = json!({ "anyOf": [
+        { "required": ["list"] }, { "required": ["anyOf"] }, { "required": ["forbidden"] },
+    ] });
+    extend(schema, "", some_call);
+    extend(schema, "", json!({ "not": { "required": ["list", "anyOf"] } }));
+    let open_match = json!({ "properties": { "match": { "enum": ["inOrder", "includes"] } }, "required": ["match"] });
+    let filled = json!({ "minItems": 1 });
+    let rules = [
+        json!({ "if": open_match, "then": { "properties": { "list": filled, "anyOf": { "items": filled } } } }),
+        json!({ "if": { "required": ["match"] }, "then": { "anyOf": [{ "required": ["list"] }, { "required": ["anyOf"] }] } }),
+    ];
+    extend(schema, "", json!({ "allOf": rules }));
+}
+
+pub(super) fn expected_call(schema: &mut Schema) {
+    disallow_nulls(schema);
+    extend(schema, "/properties/tool", tool_name());
+    extend(schema, "/properties/ignore/items", json!({ "pattern": POINTER_PATTERN }));
+}
+
+fn tool_name() -> Value {
+    json!({ "minLength": 1, "not": { "const": NO_TOOL } })
+}
+
+/// Constrains the members that all conditions on values have.
+pub(super) fn predicate(schema: &mut Schema) {
     let valued: Vec<&str> = ParamCheck::NAMES
         .into_iter()
         .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::needs_value))
@@ -92,7 +148,7 @@ pub(super) fn param_assertion(schema: &mut Schema) {
         .into_iter()
         .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::is_numeric))
         .collect();
-    extend(schema, "/properties/path", json!({ "pattern": "^(/|$)" }));
+    extend(schema, "/properties/path", json!({ "pattern": POINTER_PATTERN }));
     if let Some(tolerance) = schema.pointer_mut("/properties/tolerance") {
         disallow_null(tolerance);
     }

@@ -15,9 +15,24 @@ use crate::token::is_empty;
 const SHARED_KEYS: [&str; 3] = ["id", "tags", "skip"];
 
 /// Keys of `expect` with strings to search for in the response.
-const SEARCHED_KEYS: [&str; 4] = ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches"];
+const SEARCHED_KEYS: [&str; 7] = [
+    "responseContains",
+    "responseContainsAny",
+    "responseNotContains",
+    "responseMatches",
+    "responseNotMatches",
+    "responseStartsWith",
+    "responseEndsWith",
+];
 
-/// Assertions of `toolParams` with a string to search for in an argument.
+/// Those whose value is a list.
+const LIST_KEYS: [&str; 5] =
+    ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches", "responseNotMatches"];
+
+/// Keys of `expect` with conditions on values.
+const CONDITION_KEYS: [&str; 3] = ["toolParams", "calls", "responseJson"];
+
+/// Assertions of conditions with a string to search for.
 const SEARCH_CHECKS: [&str; 3] = ["contains", "notContains", "matches"];
 
 const OPENING: &str = "{{row:";
@@ -259,22 +274,64 @@ fn reject_empty_searches(
     path: &Path<'_>,
     problems: &mut Problems,
 ) {
-    let path = path.key("expect");
-    let Some(expect) = members.get("expect") else { return };
-    for key in SEARCHED_KEYS {
-        if let Some(list @ Value::Array(_)) = expect.get(key) {
-            reject_empty(list, row, table_row, &path.key(key), problems);
+    if let Some(expect) = members.get("expect") {
+        reject_empty_searches_in(expect, row, table_row, &path.key("expect"), problems);
+    }
+    let path = path.key("turns");
+    for (index, turn) in members.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        if let Some(expect) = turn.get("expect") {
+            reject_empty_searches_in(expect, row, table_row, &path.index(index).key("expect"), problems);
         }
     }
-    let path = path.key("toolParams");
-    let params = expect.get("toolParams").and_then(Value::as_array).into_iter().flatten();
-    for (index, param) in params.enumerate() {
-        let is_search = |name: &str| SEARCH_CHECKS.contains(&name);
-        if let Some(value) = param.get("value")
-            && param.get("assertion").and_then(Value::as_str).is_some_and(is_search)
-        {
-            reject_empty(value, row, table_row, &path.index(index).key("value"), problems);
+}
+
+fn reject_empty_searches_in(
+    expect: &Value,
+    row: &Map<String, Value>,
+    table_row: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
+    for key in SEARCHED_KEYS {
+        // A list may come from the row as a whole, and be empty.
+        let searched = expect.get(key).filter(|value| value.is_array() || !LIST_KEYS.contains(&key));
+        if let Some(value) = searched {
+            reject_empty(value, row, table_row, &path.key(key), problems);
         }
+    }
+    for key in CONDITION_KEYS {
+        if let Some(value) = expect.get(key) {
+            reject_empty_conditions(value, row, table_row, &path.key(key), problems);
+        }
+    }
+}
+
+/// Reports empty values in conditions that search for a string, at any level.
+fn reject_empty_conditions(
+    value: &Value,
+    row: &Map<String, Value>,
+    table_row: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
+    let is_search = |name: &str| SEARCH_CHECKS.contains(&name);
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                reject_empty_conditions(item, row, table_row, &path.index(index), problems);
+            }
+        }
+        Value::Object(members) if members.get("assertion").and_then(Value::as_str).is_some_and(is_search) => {
+            if let Some(value) = members.get("value") {
+                reject_empty(value, row, table_row, &path.key("value"), problems);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members.iter().filter(|(key, _)| *key != "params") {
+                reject_empty_conditions(member, row, table_row, &path.key(key), problems);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -410,6 +467,11 @@ mod tests {
     #[case(json!({"toolParams": [{"assertion": "equals", "value": "{{row:empty}}"}]}), "")]
     #[case(json!({"toolsCalled": "{{row:list}}", "responseContains": "{{row:list}}"}), "")]
     #[case(json!({"responseContains": ["{{row:n}}"]}), "")]
+    #[case(json!({"responseStartsWith": "{{row:empty}}"}), "/expect/responseStartsWith")]
+    #[case(json!({"responseEquals": "{{row:empty}}"}), "")]
+    #[case(json!({"responseJson": [{"assertion": "contains", "value": "{{row:empty}}"}]}), "/expect/responseJson/0/value")]
+    #[case(json!({"calls": {"anyOf": [[{"where": [{"assertion": "matches", "value": "{{row:none}}"}]}]]}}), "/expect/calls/anyOf/0/0/where/0/value")]
+    #[case(json!({"calls": {"list": [{"params": {"a": "{{row:empty}}"}}]}}), "")]
     fn rejects_empty_search_strings(#[case] expect: Value, #[case] pointer: &str) {
         let row = json!({"n": 0, "empty": "", "none": null, "list": []});
         let table_row = TableRow { number: 1, name: "1".to_owned() };

@@ -2,20 +2,27 @@
 
 use std::collections::BTreeSet;
 
+use super::routing::lists_all_calls;
 use super::{Linter, Rule};
 use crate::assertion::can_fail;
-use crate::case::{NO_TOOL, Tier};
+use crate::case::{CallSelector, ExpectedCalls, NO_TOOL, ParamAssertion, Tier};
 use karat_json::text::shorten;
 
 impl Linter<'_, '_> {
     pub(super) fn contradictions(&mut self) {
         self.forbidden_tools();
+        self.expected_calls();
+        self.separate_params();
+        self.response_text();
         self.unused_params();
         self.numbers();
         self.forbidden_texts();
+    }
+
+    pub(super) fn cannot_fail(&mut self) {
         // Cases of rubric files are scored instead.
         if self.file.tier != Tier::Rubric && !can_fail(self.case) {
-            self.add(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
+            self.add_for_total(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
         }
     }
 
@@ -41,13 +48,75 @@ impl Linter<'_, '_> {
         }
     }
 
+    /// Finds expected calls of forbidden tools.
+    fn expected_calls(&mut self) {
+        let expect = &self.case.expect;
+        let Some(calls) = &expect.calls else { return };
+        let forbidden: BTreeSet<&str> = expect.tools_not_called.iter().flatten().map(String::as_str).collect();
+        let entries =
+            calls.entries().filter(|(_, entry, is_forbidden)| !is_forbidden && forbidden.contains(&*entry.tool));
+        for (below, entry, _) in entries {
+            let message = format!("'{}' is expected, but 'toolsNotCalled' forbids it", shorten(&entry.tool, 80));
+            let is_certain = calls.list.is_some() && calls.mode().needs_every_entry();
+            let rule = if is_certain { Rule::Contradiction } else { Rule::UnusedAssertion };
+            self.add(rule, format!("/expect/calls{below}/tool"), message);
+        }
+        let count = calls.list.as_ref().filter(|_| calls.mode().needs_every_entry()).map(|list| list.len() as u64);
+        if let (Some(count), Some(max)) = (count, expect.max_tool_calls)
+            && count > max
+        {
+            let message = format!("'calls' has {count} calls, more than the maximum of {max}");
+            self.add(Rule::Contradiction, "/expect/maxToolCalls", message);
+        }
+    }
+
+    /// Finds conditions on arguments of any call that can hold for different calls.
+    fn separate_params(&mut self) {
+        let assertions = self.case.expect.tool_params.as_deref().unwrap_or_default();
+        let of_any_call = |assertion: &&ParamAssertion| assertion.call == CallSelector::Any;
+        for (index, assertion) in assertions.iter().enumerate().filter(|(_, assertion)| of_any_call(assertion)) {
+            let is_same_call = |other: &ParamAssertion| {
+                other.call == CallSelector::Any
+                    && other.tool == assertion.tool
+                    && other.param_name != assertion.param_name
+            };
+            if assertions[..index].iter().any(is_same_call) {
+                let message = "this and the other 'toolParams' of any call can hold for different calls: use 'calls' to \
+                               check the arguments of one call together";
+                self.add(Rule::SeparateParams, format!("/expect/toolParams/{index}"), message);
+            }
+        }
+    }
+
+    /// Finds texts at the ends of the response that it cannot have.
+    fn response_text(&mut self) {
+        let expect = &self.case.expect;
+        let starts_blank =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.starts_with(char::is_whitespace));
+        let ends_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.ends_with(char::is_whitespace));
+        let texts = [
+            ("responseEquals", starts_blank(&expect.response_equals) || ends_blank(&expect.response_equals)),
+            ("responseStartsWith", starts_blank(&expect.response_starts_with)),
+            ("responseEndsWith", ends_blank(&expect.response_ends_with)),
+        ];
+        for (key, _) in texts.into_iter().filter(|(_, is_blank)| *is_blank) {
+            let message = "no response can pass, since whitespace at the ends of the response is not compared";
+            self.add(Rule::Contradiction, format!("/expect/{key}"), message);
+        }
+        let patterns = expect.response_not_matches.iter().flatten();
+        if let Some(index) = patterns.clone().position(String::is_empty) {
+            let message = "an empty pattern matches every response, so no response can pass";
+            self.add(Rule::Contradiction, format!("/expect/responseNotMatches/{index}"), message);
+        }
+    }
+
     /// Finds assertions about tools that are not called.
     fn unused_params(&mut self) {
         let expect = &self.case.expect;
         let sets = expect.tools_acceptable.iter().flatten();
-        let named: BTreeSet<&str> =
-            sets.chain(&expect.tools_called).flatten().map(String::as_str).filter(|tool| *tool != NO_TOOL).collect();
-        let lists_tools = expect.tools_acceptable.is_some() || self.lists_all_calls();
+        let listed = sets.chain(&expect.tools_called).flatten().map(String::as_str).filter(|tool| *tool != NO_TOOL);
+        let named: BTreeSet<&str> = listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect();
+        let lists_tools = expect.tools_acceptable.is_some() || lists_all_calls(expect);
         let is_forbidden = |tool: &str| expect.tools_not_called.iter().flatten().any(|other| other == tool);
         let is_called = |tool: &str| !is_forbidden(tool) && (!lists_tools || named.contains(tool));
         for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
@@ -81,6 +150,12 @@ impl Linter<'_, '_> {
         {
             let message = format!("'toolsCalled' has {called} calls, more than the maximum of {max}");
             self.add(Rule::Contradiction, "/expect/maxToolCalls", message);
+        }
+        if let (Some(min), Some(max)) = (expect.min_steps, expect.max_steps)
+            && min > max
+        {
+            let message = format!("the minimum of {min} model calls exceeds the maximum of {max}");
+            self.add(Rule::Contradiction, "/expect/minSteps", message);
         }
         if let (Some(min), Some(max)) = (expect.min_length, expect.max_length)
             && min > max

@@ -15,14 +15,14 @@ mod volatile;
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::names::RegistryIndex;
 pub use self::names::{named_tools, unknown_tool};
 use self::prompt::Prompts;
 pub use self::rule::Rule;
 pub use self::volatile::is_volatile;
-use crate::case::{Case, EvalFile, contains_row_token};
+use crate::case::{Case, EvalFile, Expectation, INPUT_POINTER, contains_row_token};
 use crate::registry::{Registry, same_name};
 use crate::token::TokenSources;
 pub use karat_json::Severity;
@@ -71,17 +71,24 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = regression::find_removed(file, context.archived);
     let mut registry_index = RegistryIndex::new(context.registry);
     let mut prompts = Prompts::new(context.other_cases);
+    let has_unknown_tool = has_unknown_tool(file, context.registry);
     for case in &file.cases {
-        let mut linter = Linter { file, case, context, lints: &mut lints };
+        let total = case.total_expectation();
+        let own_stubs = case.stubs.as_ref();
+        let mut linter =
+            Linter { file, case, turn: None, own_stubs, total: &total, context, has_unknown_tool, lints: &mut lints };
         linter.id_form();
-        linter.row_tokens();
-        linter.prompt(&mut prompts);
-        linter.routing();
-        linter.required_keys();
-        linter.values();
-        linter.contradictions();
-        linter.names(&mut registry_index);
+        linter.prompt(case, &mut prompts);
+        linter.expectations(&mut registry_index);
+        linter.cannot_fail();
         linter.regression();
+        for (number, turn) in case.turns().iter().enumerate() {
+            let Some(case) = case.of_turn(number) else { continue };
+            let (turn, own_stubs, total) = (Some(number), turn.stubs.as_ref(), &case.expect);
+            let mut linter =
+                Linter { file, case: &case, turn, own_stubs, total, context, has_unknown_tool, lints: &mut lints };
+            linter.expectations(&mut registry_index);
+        }
     }
     // Reports a finding once per table, not for each row.
     let tables: HashSet<usize> =
@@ -94,23 +101,67 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     lints
 }
 
-/// Applies the rules to one case.
+/// Whether the file names no tool, and the registry has none with the file's name.
+pub fn has_unknown_tool(file: &EvalFile, registry: Option<&Registry>) -> bool {
+    let is_named = file.metadata.as_ref().is_some_and(|metadata| metadata.tool_name.is_some());
+    // A gap may hide the tool.
+    let is_unknown = |registry: &Registry| {
+        !registry.tools().is_empty() && registry.gaps().is_empty() && registry.find(&file.tool_name).is_none()
+    };
+    !is_named && registry.is_some_and(is_unknown)
+}
+
+/// Applies the rules to one case, or to a turn as a case of its own.
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
+    turn: Option<usize>,
+    /// The stubs that are written there; those of a turn include those of the case when it is judged.
+    own_stubs: Option<&'l Map<String, Value>>,
+    /// The expectations of the case and all its turns.
+    total: &'l Expectation,
     context: LintContext<'l>,
+    /// The file's own tool is not known, so that no rule can refer to it.
+    has_unknown_tool: bool,
     lints: &'o mut Vec<Lint>,
 }
 
 impl Linter<'_, '_> {
     fn add(&mut self, rule: Rule, pointer: impl Into<String>, message: impl Into<String>) {
+        let pointer = pointer.into();
+        let pointer = match self.turn {
+            Some(turn) if pointer == INPUT_POINTER => format!("/turns/{turn}/message"),
+            Some(turn) => format!("/turns/{turn}{pointer}"),
+            None => pointer,
+        };
         self.lints.push(Lint {
             rule,
             case_id: self.case.id.clone(),
             case_index: Some(self.case.location.index),
-            pointer: pointer.into(),
+            pointer,
             message: message.into(),
         });
+    }
+
+    /// Reports something that the expectations of the case and its turns lack together.
+    fn add_for_total(&mut self, rule: Rule, pointer: &str, message: impl Into<String>) {
+        // The expectations of a conversation have no common place.
+        let pointer = if self.case.has_turns() && pointer.starts_with("/expect") { "/turns" } else { pointer };
+        self.add(rule, pointer, message);
+    }
+
+    /// Applies the rules for a message, its expectations and its stubs.
+    fn expectations(&mut self, registry_index: &mut RegistryIndex<'_>) {
+        self.row_tokens();
+        self.message();
+        self.routing();
+        if self.turn.is_none() {
+            self.tier();
+            self.required_keys();
+        }
+        self.values();
+        self.contradictions();
+        self.names(registry_index);
     }
 
     /// Finds `{{row:…}}` in a case without rows, where it is not replaced.
@@ -121,9 +172,10 @@ impl Linter<'_, '_> {
         }
         let is_token = |text: &str| contains_row_token(text);
         let in_expect = || serde_json::to_string(&case.expect).is_ok_and(|text| is_token(&text));
-        let in_stubs = || serde_json::to_string(&case.stubs).is_ok_and(|text| is_token(&text));
+        let in_stubs = || serde_json::to_string(&self.own_stubs).is_ok_and(|text| is_token(&text));
+        let in_message = case.input.as_ref().is_some_and(|input| is_token(&input.message));
         let locations: [(&str, bool); 3] =
-            [("/input/message", is_token(&case.input.message)), ("/stubs", in_stubs()), ("/expect", in_expect())];
+            [(INPUT_POINTER, in_message), ("/stubs", in_stubs()), ("/expect", in_expect())];
         for (pointer, _) in locations.into_iter().filter(|(_, is_found)| *is_found) {
             self.add(Rule::RowToken, pointer, "{{row:…}} is plain text in a case without 'each'");
         }
@@ -138,7 +190,7 @@ impl Linter<'_, '_> {
     }
 
     fn id_form(&mut self) {
-        let Some(prefix) = self.file.tier.id_prefix() else {
+        let Some(prefix) = self.file.tier.id_prefix().filter(|_| !self.has_unknown_tool) else {
             return;
         };
         let has_form = self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(

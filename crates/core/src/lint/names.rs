@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::schema::{Properties, param_validator};
 use super::{Linter, Rule};
-use crate::case::{Expectation, NO_TOOL, ParamAssertion, ParamCheck};
+use crate::case::{Expectation, ExpectedCall, ExpectedCalls, NO_TOOL, ParamAssertion, ParamCheck, ParamsMatch};
 use crate::registry::{Registry, Tool, ToolField};
 use crate::token::TokenSources;
 use karat_json::text::{shorten, text_form};
@@ -84,9 +84,12 @@ impl Linter<'_, '_> {
         for (position, assertion) in case.expect.tool_params.iter().flatten().enumerate() {
             self.param(&format!("/expect/toolParams/{position}"), assertion, index);
         }
+        for (below, entry, _) in case.expect.calls.iter().flat_map(ExpectedCalls::entries) {
+            self.expected_call(&format!("/expect/calls{below}"), entry, index);
+        }
         self.stubs(index);
         let judges_response = judges_response(&case.expect);
-        if self.context.routing_only && case.stubs.is_none() && judges_response {
+        if self.is_routing_only() && judges_response {
             let message = "without 'stubs', only the model's routing is checked, so its response is not the final one";
             self.add(Rule::ResponseInRoutingOnly, "/expect", message);
         }
@@ -122,6 +125,32 @@ impl Linter<'_, '_> {
         }
     }
 
+    fn expected_call(&mut self, pointer: &str, entry: &ExpectedCall, index: &mut RegistryIndex<'_>) {
+        // Without sources, a value with tokens is unknown.
+        let no_sources = TokenSources::default();
+        let sources = self.context.tokens.unwrap_or(&no_sources);
+        for (name, value) in entry.params.iter().flatten() {
+            let pointer = format!("{pointer}/params/{}", pointer_key(name));
+            // A part that is ignored, or a part of an object that may have more keys, is not the whole argument.
+            let is_whole = entry.params_match() == ParamsMatch::Equal && entry.ignore.is_empty();
+            match index.param(&entry.tool, name) {
+                Param::Open => {}
+                Param::Unknown(message) => self.add(Rule::UnknownParam, pointer, message.clone()),
+                Param::Known(validator) => {
+                    let value = sources.resolve_value(value).ok().filter(|_| is_whole);
+                    if let Some(error) = value.and_then(|value| Some(validator.validate(&value).err()?.to_string())) {
+                        let (tool, error) = (&entry.tool, shorten(&error, 200));
+                        self.add(
+                            Rule::ParamValue,
+                            pointer,
+                            format!("'{name}' of '{tool}' does not accept this value: {error}"),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
     /// Returns the known values that an argument is compared with as a whole.
     fn compared_values(&self, assertion: &ParamAssertion) -> Vec<Value> {
         let items = match (assertion.assertion, &assertion.value) {
@@ -137,24 +166,37 @@ impl Linter<'_, '_> {
         items.into_iter().filter_map(|value| sources.resolve_value(value).ok()).collect()
     }
 
+    /// Whether the case has a single model call, which nothing follows.
+    pub(super) fn is_routing_only(&self) -> bool {
+        self.context.routing_only && self.case.stubs.is_none() && !self.case.has_turns() && self.turn.is_none()
+    }
+
     fn stubs(&mut self, index: &mut RegistryIndex<'_>) {
-        let Some(stubs) = &self.case.stubs else {
-            return;
-        };
-        if stubs.is_empty() {
-            return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
-        }
-        for name in stubs.keys() {
-            if let Some((rule, message)) = index.missing(name) {
-                self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+        if let Some(stubs) = self.own_stubs {
+            if stubs.is_empty() && self.turn.is_none() {
+                return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
+            }
+            for name in stubs.keys() {
+                if let Some((rule, message)) = index.missing(name) {
+                    self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+                }
             }
         }
-        let expect = &self.case.expect;
+        let case = self.case;
+        if !case.has_stubs() {
+            return;
+        }
+        let all_stubs = case.stubs.iter().chain(case.turns().iter().filter_map(|turn| turn.stubs.as_ref()));
+        let stubbed: BTreeSet<&str> = all_stubs.flat_map(|stubs| stubs.keys()).map(String::as_str).collect();
+        let expect = &case.expect;
         let called = expect.tools_called.iter().flatten().chain(expect.tools_acceptable.iter().flatten().flatten());
-        let missing: BTreeSet<&String> = called.filter(|name| *name != NO_TOOL && !stubs.contains_key(*name)).collect();
+        let expected = expect.calls.iter().flat_map(ExpectedCalls::tools);
+        let called = called.map(String::as_str).chain(expected);
+        let missing: BTreeSet<&str> = called.filter(|name| *name != NO_TOOL && !stubbed.contains(name)).collect();
+        let pointer = if self.own_stubs.is_some() { "/stubs" } else { "/expect" };
         for name in missing {
             let message = format!("no stub for '{}', so its call returns an error", shorten(name, 80));
-            self.add(Rule::MissingStub, "/stubs", message);
+            self.add(Rule::MissingStub, pointer, message);
         }
     }
 }
@@ -188,6 +230,12 @@ fn judges_response(expect: &Expectation) -> bool {
         || is_filled(expect.response_contains_any.as_ref())
         || is_filled(expect.response_not_contains.as_ref())
         || is_filled(expect.response_matches.as_ref())
+        || is_filled(expect.response_not_matches.as_ref())
+        || is_filled(expect.response_json.as_ref())
+        || is_filled(expect.response_similar.as_ref())
+        || expect.response_equals.is_some()
+        || expect.response_starts_with.is_some()
+        || expect.response_ends_with.is_some()
         || expect.max_tokens.is_some()
         || expect.response_json_schema.is_some()
         || expect.min_length.is_some()
@@ -210,6 +258,9 @@ pub fn named_tools(expect: &Expectation) -> Vec<(String, &str)> {
     }
     for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
         named.push((format!("/expect/toolParams/{index}/tool"), &assertion.tool));
+    }
+    for (below, entry, _) in expect.calls.iter().flat_map(ExpectedCalls::entries) {
+        named.push((format!("/expect/calls{below}/tool"), &entry.tool));
     }
     for (index, (before, after)) in expect.tool_order.iter().flatten().enumerate() {
         named.push((format!("/expect/toolOrder/{index}/0"), before));

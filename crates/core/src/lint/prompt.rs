@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{Linter, Rule};
-use crate::case::Case;
+use crate::case::{Case, INPUT_POINTER, Input};
 use crate::token::{contains_token, looks_like_token};
 
 /// Shorter messages are not compared, since one word changes their meaning.
@@ -22,8 +22,9 @@ impl<'p> Prompts<'p> {
     pub(super) fn new(others: Option<&[&'p Case]>) -> Self {
         let mut prompts = Self { seen: HashMap::new(), others: Vec::new() };
         for case in others.unwrap_or_default() {
-            prompts.seen.entry(normalize(&case.input.message)).or_insert(&case.id);
-            prompts.others.push((&case.id, words(&case.input.message)));
+            let message = case.message_text();
+            prompts.seen.entry(normalize(&message)).or_insert(&case.id);
+            prompts.others.push((&case.id, words(&message)));
         }
         prompts
     }
@@ -59,30 +60,38 @@ fn words(message: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-impl<'l> Linter<'l, '_> {
-    pub(super) fn prompt(&mut self, prompts: &mut Prompts<'l>) {
-        let message = &self.case.input.message;
-        if let Some(first) = prompts.seen.get(&normalize(message)).copied().or_else(|| prompts.same(message)) {
-            self.add(Rule::SamePrompt, "/input/message", format!("the message is the same as that of '{first}'"));
+impl Linter<'_, '_> {
+    /// Compares the messages with those of other cases.
+    pub(super) fn prompt<'p>(&mut self, case: &'p Case, prompts: &mut Prompts<'p>) {
+        let message = &*case.message_text();
+        let (pointer, subject, those) = if case.has_turns() {
+            ("/turns", "the messages are", "those")
         } else {
-            if let Some(near) = prompts.similar(message) {
-                let text = format!("the message is nearly the same as that of '{near}'");
-                self.add(Rule::SimilarPrompt, "/input/message", text);
-            }
-            prompts.seen.insert(normalize(message), &self.case.id);
+            (INPUT_POINTER, "the message is", "that")
+        };
+        if let Some(first) = prompts.seen.get(&normalize(message)).copied().or_else(|| prompts.same(message)) {
+            self.add(Rule::SamePrompt, pointer, format!("{subject} the same as {those} of '{first}'"));
+            return;
         }
+        if let Some(near) = prompts.similar(message) {
+            self.add(Rule::SimilarPrompt, pointer, format!("{subject} nearly the same as {those} of '{near}'"));
+        }
+        prompts.seen.insert(normalize(message), &case.id);
+    }
+
+    /// Applies the rules for a single message.
+    pub(super) fn message(&mut self) {
+        let Some(Input { message }) = &self.case.input else { return };
         if contains_token(message) || looks_like_token(message) {
             let text = "only {{row:…}} of a case with 'each' is replaced in messages; this is sent literally";
-            self.add(Rule::StrayToken, "/input/message", text);
+            self.add(Rule::StrayToken, INPUT_POINTER, text);
         }
-        self.message_names_tool();
+        self.message_names_tool(message);
     }
 
     /// Reports a message that names a tool. Edge cases may name tools, since an attacker may know them.
-    fn message_names_tool(&mut self) {
-        let (Some(registry), message) = (self.context.registry, &self.case.input.message) else {
-            return;
-        };
+    fn message_names_tool(&mut self, message: &str) {
+        let Some(registry) = self.context.registry else { return };
         if self.case.difficulty == Some(crate::case::Difficulty::Edge) || !message.contains(is_identifier_mark) {
             return;
         }
@@ -92,7 +101,7 @@ impl<'l> Linter<'l, '_> {
         if let Some(tool) = named {
             let text =
                 format!("the message names '{}', so it does not show whether the agent finds the tool", tool.name);
-            self.add(Rule::MessageNamesTool, "/input/message", text);
+            self.add(Rule::MessageNamesTool, INPUT_POINTER, text);
         }
     }
 }

@@ -65,13 +65,15 @@ impl Linter<'_, '_> {
     }
 
     fn snapshot_tokens(&mut self) {
-        let Ok(Value::Object(expect)) = serde_json::to_value(&self.case.expect) else {
-            return;
-        };
-        for (key, value) in &expect {
-            if any_text(value, &token::contains_snapshot_token) {
-                let message = format!("'{key}' uses a snapshot token: a regression case must only use stable values");
-                self.add(Rule::SnapshotInRegression, format!("/expect/{key}"), message);
+        let case = self.case;
+        for (pointer, expect) in case.located_expectations() {
+            let Ok(Value::Object(expect)) = serde_json::to_value(expect) else { continue };
+            for (key, value) in &expect {
+                if any_text(value, &token::contains_snapshot_token) {
+                    let message =
+                        format!("'{key}' uses a snapshot token: a regression case must only use stable values");
+                    self.add(Rule::SnapshotInRegression, format!("{pointer}/{key}"), message);
+                }
             }
         }
     }

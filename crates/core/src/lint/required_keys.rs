@@ -27,10 +27,10 @@ impl Linter<'_, '_> {
 
     fn golden_keys(&mut self) {
         // Neither assertion can fail without a final response and tool results.
-        if self.context.routing_only && self.case.stubs.is_none() {
+        if self.is_routing_only() {
             return;
         }
-        let expect = &self.case.expect;
+        let expect = self.total;
         let needs_tool_check = expect.no_tool_errors.is_none() && !self.expects_no_call_yet();
         // A required string implies a non-empty response.
         let requires_text = expect.response_contains.as_ref().is_some_and(|texts| !texts.is_empty());
@@ -39,7 +39,7 @@ impl Linter<'_, '_> {
             ("responseNonEmpty", expect.response_non_empty.is_none() && !requires_text),
         ]);
         if let Some(missing) = missing {
-            self.add(Rule::MissingKey, "/expect", format!("this golden case lacks {missing}"));
+            self.add_for_total(Rule::MissingKey, "/expect", format!("this golden case lacks {missing}"));
         }
     }
 
@@ -51,8 +51,9 @@ impl Linter<'_, '_> {
         }
         let message = "this labeled case lacks 'difficulty': straightforward, ambiguous or edge";
         self.add(Rule::MissingKey, "/id", message);
-        let expect = &self.case.expect;
+        let expect = self.total;
         let has_routing = expect.tools_called.is_some()
+            || expect.calls.is_some()
             || expect.tools_acceptable.is_some()
             || expect.tools_not_called.is_some()
             || expect.tool_order.is_some()
@@ -61,7 +62,7 @@ impl Linter<'_, '_> {
         if !has_routing {
             let message = "this labeled case lacks the tools that may be called: 'toolsCalled', 'toolsAcceptable' or \
                            'toolsNotCalled'";
-            self.add(Rule::MissingKey, "/expect", message);
+            self.add_for_total(Rule::MissingKey, "/expect", message);
         }
     }
 

@@ -64,6 +64,9 @@ rules! {
     IdForm "id-form" Warning Warning
         "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001 or rg-TOOL-001."
         r#"{"id": "weather1"}"#
+    FileTool "file-tool" Warning Warning
+        "The tool of a file is in the registry: `metadata.toolName`, or without it the file's name."
+        "a file routing.labeled.json without `metadata.toolName`, and no tool named routing"
     MessageNamesTool "message-names-tool" Warning Warning
         "A message does not contain the technical name of a tool."
         r#"{"input": {"message": "Call get_weather for Paris."}}"#
@@ -142,8 +145,11 @@ rules! {
     ParamValue "param-value" Warning Error
         "An expected argument is allowed by the tool's schema."
         r#"{"toolParams": [{"tool": "get_weather", "paramName": "units", "assertion": "equals", "value": "kelvins"}]}"#
+    SeparateParams "separate-params" Warning Warning
+        "Conditions on the same call are in one entry of `calls`: two `toolParams` with `call: \"any\"` can hold for different calls."
+        r#"{"toolParams": [{"tool": "t", "paramName": "a", "call": "any", …}, {"tool": "t", "paramName": "b", "call": "any", …}]}"#
     IgnoredValue "ignored-value" Warning Warning
-        "`exists` and `notExists` have no `value`."
+        "No key is without effect: `exists` and `notExists` have no `value`, and `paramsMatch` and `ignore` need `params`."
         r#"{"toolParams": [{"tool": "t", "paramName": "p", "assertion": "exists", "value": 1}]}"#
     EmptyStubs "empty-stubs" Warning Warning
         "`stubs` has at least one tool: without any, every call returns an error."

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::volatile::find_volatile;
 use super::{Linter, Rule};
-use crate::case::{ExpectedText, TextKind, Tier};
+use crate::case::{ExpectedCalls, ExpectedText, JsonPredicate, TextKind, Tier};
 use crate::registry::Registry;
 use crate::token::{self, Resolved, Source, Token, looks_like_token, tokens};
 use karat_json::text::shorten;
@@ -23,23 +23,66 @@ impl Linter<'_, '_> {
                 self.add(Rule::IgnoredValue, format!("/expect/toolParams/{index}/value"), message);
             }
         }
+        self.call_values();
+        self.response_ends();
         for text in expect.texts() {
             self.text(&text);
         }
     }
 
+    /// Finds keys of expected calls and conditions that have no effect.
+    fn call_values(&mut self) {
+        let expect = &self.case.expect;
+        let mut predicates: Vec<(String, &JsonPredicate)> = Vec::new();
+        for (below, entry, _) in expect.calls.iter().flat_map(ExpectedCalls::entries) {
+            let pointer = format!("/expect/calls{below}");
+            if entry.params.is_none() {
+                let keys = [("paramsMatch", entry.params_match.is_some()), ("ignore", !entry.ignore.is_empty())];
+                for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
+                    let message = format!("'{key}' has no effect without 'params'");
+                    self.add(Rule::IgnoredValue, format!("{pointer}/{key}"), message);
+                }
+            }
+            for (key, list) in [("where", &entry.conditions), ("result", &entry.result)] {
+                predicates.extend(list.iter().enumerate().map(|(at, each)| (format!("{pointer}/{key}/{at}"), each)));
+            }
+        }
+        let response = expect.response_json.iter().flatten().enumerate();
+        predicates.extend(response.map(|(at, each)| (format!("/expect/responseJson/{at}"), each)));
+        for (pointer, predicate) in predicates {
+            if predicate.value.is_some() && !predicate.assertion.needs_value() {
+                self.add(Rule::IgnoredValue, format!("{pointer}/value"), "this assertion ignores 'value'");
+            }
+        }
+    }
+
+    /// Finds texts that every response starts or ends with.
+    fn response_ends(&mut self) {
+        let expect = &self.case.expect;
+        let ends =
+            [("responseStartsWith", &expect.response_starts_with), ("responseEndsWith", &expect.response_ends_with)];
+        for (key, text) in ends {
+            if text.as_ref().is_some_and(String::is_empty) {
+                self.add(Rule::EmptyValue, format!("/expect/{key}"), "every response has an empty string at both ends");
+            }
+        }
+    }
+
     fn proof_values(&mut self) {
-        let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
-        let is_required = self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
+        let values = self.total.response_contains.as_deref().unwrap_or_default();
+        let is_required =
+            self.turn.is_none() && self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
         if is_required && values.len() < MIN_PROOF_VALUES {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \
                  used, found {}",
                 values.len()
             );
-            self.add(Rule::FewProofValues, "/expect", message);
+            self.add_for_total(Rule::FewProofValues, "/expect", message);
         }
-        let echoes = |value: &String| self.case.input.message.contains(self.resolved(value).as_str());
+        let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
+        let echoes =
+            |value: &String| self.case.messages().any(|message| message.contains(self.resolved(value).as_str()));
         if !values.is_empty() && values.iter().all(echoes) {
             let message =
                 "every 'responseContains' value is already in the message, so an agent that only echoes it passes";
@@ -55,11 +98,14 @@ impl Linter<'_, '_> {
 
     /// Whether only some answers can pass, by what they contain.
     fn expects_content(&self) -> bool {
-        let expect = &self.case.expect;
+        let expect = self.total;
         expect.response_contains.as_ref().is_some_and(|values| !values.is_empty())
             || expect.response_contains_any.as_ref().is_some_and(|groups| !groups.is_empty())
             || expect.response_matches.as_ref().is_some_and(|patterns| !patterns.is_empty())
             || expect.response_json_schema.is_some()
+            || expect.response_equals.as_ref().is_some_and(|text| !text.is_empty())
+            || expect.response_json.as_ref().is_some_and(|predicates| !predicates.is_empty())
+            || expect.response_similar.as_ref().is_some_and(|texts| !texts.is_empty())
             || expect.numbers_grounded == Some(true)
             || expect.evals.as_ref().is_some_and(|evals| !evals.is_empty())
     }
@@ -87,7 +133,7 @@ impl Linter<'_, '_> {
             self.add(Rule::EmptyValue, pointer, "every response contains an empty string");
         }
         if *kind == TextKind::Pattern {
-            if text.is_empty() {
+            if text.is_empty() && pointer.starts_with("/expect/responseMatches") {
                 self.add(Rule::EmptyValue, pointer, "an empty pattern matches every response");
             }
             if pointer.starts_with("/expect/responseMatches") && token::contains_token(text) {
@@ -149,7 +195,7 @@ impl Linter<'_, '_> {
         let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
         let mut schemas =
             tools.iter().filter(|_| kind == TextKind::Argument).filter_map(|tool| tool.input_schema.get());
-        self.case.input.message.contains(value)
+        self.case.messages().any(|message| message.contains(value))
             || stubs.any(|stub| stub.to_string().contains(value))
             || schemas.any(|schema| schema.to_string().contains(value))
     }

@@ -33,14 +33,18 @@ pub trait Agent: Send + Sync {
         Map::new()
     }
 
-    /// Returns everything that determines the answer to a case, by name. If all of it is equal, a recorded answer can
-    /// replace a new one. Expectations are not included.
-    fn determinants(&self, case: &Case) -> Map<String, Value>;
+    /// Returns everything that determines the answer to a message of a case, by name; turns count from 0. If all of it
+    /// is equal, and the conversation before it, a recorded answer can replace a new one. Expectations are not included.
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value>;
 
-    /// Returns a string that is equal for two cases if and only if their determinants are equal. Called for every case
-    /// before a run starts.
+    /// Returns a string that is equal for two cases if and only if the determinants of all their turns are equal. Called
+    /// for every case before a run starts.
     fn equality_key(&self, case: &Case) -> String {
-        case.input.message.clone()
+        match &case.input {
+            Some(input) => input.message.clone(),
+            // Starts with a character that distinguishes it from a single message.
+            None => format!("\0{}", case.messages().map(Value::from).collect::<Value>()),
+        }
     }
 
     /// Returns how the answer to a case is produced.

@@ -38,6 +38,8 @@ impl TraceContext {
 pub struct Observation {
     /// In the order in which they were made.
     pub tool_calls: Vec<ToolCall>,
+    /// Number of model calls; `None` if the spans show none.
+    pub steps: Option<u64>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub warnings: Vec<String>,

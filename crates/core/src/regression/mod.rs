@@ -29,6 +29,9 @@ pub struct NewRegression {
     pub created_at: String,
     pub bug_ref: String,
     pub message: String,
+    /// The turns of a conversation, and what happens after one that failed; in place of the message.
+    pub turns: Option<Value>,
+    pub on_turn_failure: Option<Value>,
     pub stubs: Option<Value>,
     pub max_turns: Option<Value>,
     pub expect: Map<String, Value>,
@@ -49,9 +52,18 @@ impl NewRegression {
             "difficulty": Difficulty::Regression.name(),
             "createdAt": self.created_at,
             "bugRef": self.bug_ref,
-            "input": {"message": self.message},
         });
-        let rest = [("stubs", self.stubs), ("maxTurns", self.max_turns), ("expect", Some(Value::Object(self.expect)))];
+        let input = self.turns.is_none().then(|| json!({"message": self.message}));
+        // The expectations of a turn are enough.
+        let expect = (self.turns.is_none() || !self.expect.is_empty()).then(|| Value::Object(self.expect));
+        let rest = [
+            ("input", input),
+            ("turns", self.turns),
+            ("onTurnFailure", self.on_turn_failure),
+            ("stubs", self.stubs),
+            ("maxTurns", self.max_turns),
+            ("expect", expect),
+        ];
         for (key, value) in rest {
             if let Some(value) = value {
                 case[key] = value;
@@ -154,6 +166,14 @@ mod tests {
         assert_eq!(case["description"], "regression — it was empty");
         let prefixed = NewRegression { description: "regression — x".to_owned(), ..new };
         assert_eq!(prefixed.into_case()["description"], "regression — x");
+    }
+
+    #[test]
+    fn writes_turns_in_place_of_a_message() {
+        let turns = Some(json!([{"message": "a", "expect": {"minLength": 1}}]));
+        let case = NewRegression { turns, ..NewRegression::default() }.into_case();
+        let keys: Vec<&String> = case.as_object().map(|case| case.keys().collect()).unwrap_or_default();
+        assert_eq!(keys, ["id", "description", "difficulty", "createdAt", "bugRef", "turns"]);
     }
 
     #[test]

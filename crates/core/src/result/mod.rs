@@ -29,6 +29,7 @@ pub use self::warnings::{suite_warnings, unused_stubs_warning};
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
 pub use crate::outcome::{Cause, Outcome, TrialVerdict};
+pub use crate::turn_details::{TurnDetails, TurnOutcome};
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,7 +151,7 @@ pub struct ResultMetadata {
 pub struct CaseResult {
     pub id: String,
     pub description: String,
-    /// The message to the agent.
+    /// The single message to the agent; those of a conversation are in its turns.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     pub passed: bool,
@@ -194,11 +195,13 @@ impl CaseResult {
         self.outcome == Outcome::Passed && !self.vacuous
     }
 
-    /// Whether the agent answered. A result that was read from a file does not say why a case errored.
+    /// Whether the agent answered, or a message of a conversation. A result that was read from a file does not say why a case errored.
     pub fn has_answer(&self) -> bool {
         match self.cause {
             Some(Cause::Assertion | Cause::Check | Cause::UnreportedCalls) => true,
-            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
+            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => {
+                self.details.turns.iter().any(|turn| turn.response.is_some())
+            }
             None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
         }
     }

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{EarlierResult, Incomplete, SkippedCase};
-use crate::assertion::{AssertionOutcome, AssertionVerdict, Field, NearMiss};
+use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
 use crate::trace::ToolCall;
+use crate::turn_details::TurnDetails;
 
 /// The runs in the output folder.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -155,6 +156,12 @@ pub struct SavedTrial {
     pub warnings: Vec<String>,
     /// Strings that the response contains only with other capitals or typography.
     pub near_misses: Vec<NearMiss>,
+    /// How the expected calls of a failed `calls` correspond to the calls made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallAlignment>,
+    /// The turns of a conversation; the other members then describe all of it, with the last response.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<TurnDetails>,
 }
 
 /// An assertion and its verdict.
@@ -163,6 +170,9 @@ pub struct SavedTrial {
 pub struct AssertionReport {
     /// The key in `expect`.
     pub assertion: String,
+    /// The turn of a conversation, from 0; absent for the expectations of the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<usize>,
     /// Null if the assertion was not judged: an earlier one failed, or it does not apply.
     pub verdict: Option<AssertionOutcome>,
     /// Whether the assertion was not judged because it does not apply to the answer.
@@ -216,6 +226,15 @@ struct RawFailure {
     #[serde(default)]
     assertion: String,
     message: String,
+    #[serde(default)]
+    pointer: String,
+}
+
+impl RawFailure {
+    /// Returns the turn of the failed assertion, from 0.
+    fn turn(&self) -> Option<usize> {
+        self.pointer.strip_prefix("/turns/")?.split('/').next()?.parse().ok()
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -230,6 +249,9 @@ struct RawDetails {
     skipped_tokens: Vec<String>,
     warnings: Vec<String>,
     near_misses: Vec<NearMiss>,
+    // Other runners may use these for something else.
+    calls: Value,
+    turns: Value,
 }
 
 impl RawCase {
@@ -272,26 +294,34 @@ impl RawTrial {
         let details: RawDetails =
             if self.details.is_object() { parse_or_default(self.details) } else { RawDetails::default() };
         let failures: Vec<RawFailure> = parse_or_default(self.failures);
+        let turns: Vec<TurnDetails> = parse_or_default(details.turns);
+        let of_turns = turns.iter().enumerate().flat_map(|(turn, details)| {
+            details.assertions.iter().cloned().map(move |assertion| (Some(turn), assertion))
+        });
+        let of_case = details.assertions.into_iter().map(|assertion| (None, assertion));
         let mut assertions: Vec<AssertionReport> = Vec::new();
-        for AssertionVerdict { assertion, verdict } in details.assertions {
+        for (turn, AssertionVerdict { assertion, verdict }) in of_turns.chain(of_case) {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
-            assertions.push(AssertionReport { assertion, verdict, does_not_apply: false, messages: Vec::new() });
+            assertions.push(AssertionReport { assertion, turn, verdict, does_not_apply: false, messages: Vec::new() });
         }
-        for RawFailure { assertion, message } in failures {
-            if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion) {
+        for failure in failures {
+            let turn = failure.turn();
+            let RawFailure { assertion, message, .. } = failure;
+            if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion && line.turn == turn) {
                 line.messages.push(message);
             } else {
-                let verdict = Some(AssertionOutcome::Failed);
-                assertions.push(AssertionReport { assertion, verdict, does_not_apply: false, messages: vec![message] });
+                let (verdict, messages) = (Some(AssertionOutcome::Failed), vec![message]);
+                assertions.push(AssertionReport { assertion, turn, verdict, does_not_apply: false, messages });
             }
         }
-        // Without a verdict, there was no answer to judge.
-        if !assertions.is_empty() {
+        // Without a verdict, there was no answer to judge. What a turn expects is not known here.
+        if !assertions.is_empty() && turns.is_empty() {
             let end = end_of_judging(&assertions);
             for key in keys {
                 if assertions.iter().all(|line| line.assertion != *key) {
                     assertions.push(AssertionReport {
                         assertion: key.clone(),
+                        turn: None,
                         verdict: None,
                         does_not_apply: end.is_none_or(|end| position(key).is_some_and(|key| key < end)),
                         messages: Vec::new(),
@@ -314,6 +344,8 @@ impl RawTrial {
             skipped_tokens: details.skipped_tokens,
             warnings: details.warnings,
             near_misses: details.near_misses,
+            calls: serde_json::from_value(details.calls).ok(),
+            turns,
         }
     }
 }

@@ -190,7 +190,7 @@ impl NewTrace {
             trace_id: document.trace_id.to_owned(),
             name: owned(document.origin.map(|origin| origin.case_id)),
             model: owned(document.model),
-            steps: 1,
+            steps: document.step_count() as u64,
             tool_calls: calls.len() as u64,
             errors: errors as u64,
             tools: tools.into_iter().map(str::to_owned).collect(),
@@ -198,7 +198,7 @@ impl NewTrace {
             output_tokens: document.usage.and_then(|usage| usage.output_tokens),
             cost_usd: document.usage.and_then(|usage| usage.cost_usd),
             input_preview: preview(document.message).unwrap_or_default(),
-            output_preview: preview(document.response).unwrap_or_default(),
+            output_preview: document.responses().rev().find_map(preview).unwrap_or_default(),
             hash: short_hash(text.as_bytes()),
             ..TraceHead::default()
         };
@@ -231,6 +231,7 @@ mod tests {
     use super::*;
     use crate::document::RunOrigin;
     use crate::trace::Usage;
+    use crate::turn_details::TurnDetails;
 
     fn head_of(document: &Value) -> TraceHead {
         TraceHead::from_document("t", &TraceDocument::parse(document.to_string()).expect("valid trace"))
@@ -278,6 +279,8 @@ mod tests {
             model: Some("m-1"),
             stop_reason: Some("stop"),
             usage: Some(&usage),
+            turns: &[],
+            first_turn: 0,
             origin: Some(origin),
         };
         let empty = AnswerDocument {
@@ -289,7 +292,19 @@ mod tests {
             origin: None,
             ..full
         };
-        for document in [full, empty] {
+        let answered = |message: &str, response: &str, tool_calls: &[ToolCall]| TurnDetails {
+            message: message.to_owned(),
+            response: Some(response.to_owned()),
+            tool_calls: tool_calls.to_vec(),
+            ..TurnDetails::default()
+        };
+        let turns = [
+            answered(" Will it\n rain? ", "Where?", &calls[..1]),
+            answered("Here.", " ", &calls[1..]),
+            TurnDetails::not_run("Thanks"),
+        ];
+        let conversation = AnswerDocument { response: " ", turns: &turns, ..full };
+        for document in [full, empty, conversation] {
             let trace = NewTrace::from_answer(&document, "run");
             let parsed = TraceDocument::parse(trace.document.as_str()).expect("valid trace");
             assert_eq!(trace.head, TraceHead::from_document(document.trace_id, &parsed));

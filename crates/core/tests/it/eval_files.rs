@@ -176,6 +176,10 @@ fn known_keys(value: &Value) -> BTreeSet<String> {
 #[case::input("Input", json!([{ "id": "a", "input": { "message": "m", UNKNOWN_KEY: 1 }, "expect": {} }]))]
 #[case::expect("Expectation", json!([case_with(&json!({ UNKNOWN_KEY: 1 }))]))]
 #[case::param("ParamAssertion", json!([case_with(&json!({ "toolParams": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::calls("ExpectedCalls", json!([case_with(&json!({ "calls": { UNKNOWN_KEY: 1 } }))]))]
+#[case::call("ExpectedCall", json!([case_with(&json!({ "calls": { "list": [{ UNKNOWN_KEY: 1 }] } }))]))]
+#[case::predicate("JsonPredicate", json!([case_with(&json!({ "responseJson": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::similar("SimilarResponse", json!([case_with(&json!({ "responseSimilar": [{ UNKNOWN_KEY: 1 }] }))]))]
 fn schema_and_parser_know_the_same_keys(#[case] name: &str, #[case] file: Value) {
     let schema = schema();
     let properties = schema["$defs"][name]["properties"].as_object().expect("object schema");
@@ -191,16 +195,23 @@ fn the_fixture_sets_every_key_of_the_schema() {
     let locations = [
         ("Envelope", ""),
         ("Metadata", "/metadata"),
-        ("Case", "/cases/0"),
+        ("Turn", "/cases/1/turns/0"),
         ("Input", "/cases/0/input"),
         ("Expectation", "/cases/0/expect"),
         ("ParamAssertion", "/cases/0/expect/toolParams/0"),
+        ("ExpectedCall", "/cases/0/expect/calls/list/0"),
+        ("JsonPredicate", "/cases/0/expect/calls/list/0/where/0"),
+        ("SimilarResponse", "/cases/0/expect/responseSimilar/0"),
     ];
     for (name, pointer) in locations {
         let keys = |object: &Map<String, Value>| object.keys().cloned().collect::<BTreeSet<String>>();
         let set = keys(file.pointer(pointer).and_then(Value::as_object).unwrap());
         assert_eq!(set, keys(schema["$defs"][name]["properties"].as_object().unwrap()), "{name}");
     }
+    // A case has either a message or turns.
+    let cases = file["cases"].as_array().unwrap().iter().flat_map(|case| case.as_object().unwrap().keys().cloned());
+    let in_schema = schema["$defs"]["Case"]["properties"].as_object().unwrap().keys().cloned();
+    assert_eq!(cases.collect::<BTreeSet<String>>(), in_schema.collect::<BTreeSet<String>>());
 }
 
 /// Lists the pointers of all values that karat reads; the contents of stubs and schemas are free.
@@ -266,16 +277,21 @@ fn schema_and_parser_agree_on_required_keys() {
         "approvedAt",
         "approvedBy",
         "assertion",
+        "atLeast",
         "cases",
         "drafter",
         "expect",
         "id",
         "input",
+        "list",
         "message",
+        "method",
         "paramName",
+        "to",
         "tolerance",
         "tool",
         "toolsCalled",
+        "turns",
         "value",
     ];
     assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);

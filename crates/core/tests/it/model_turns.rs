@@ -20,9 +20,9 @@ pub(crate) fn trace_of_turns(reply: &Value, case: &Case) -> Trace {
     let max_turns = if case.stubs.is_some() { case.max_turns.unwrap_or(5) } else { 1 };
     let mut trace = Trace { stop_reason: Some("maxTurns".to_owned()), ..Trace::default() };
     let mut used = [0, 0];
-    for turn in
-        turns.iter().chain(std::iter::repeat(&turns[turns.len() - 1])).take(max_turns.try_into().expect("count"))
-    {
+    let repeated = turns.iter().chain(std::iter::repeat(&turns[turns.len() - 1]));
+    for (step, turn) in (0..max_turns).zip(repeated) {
+        trace.steps = Some(step + 1);
         let known = ["text", "calls", "usage"];
         let unknown = turn.as_object().expect("turn object").keys().find(|key| !known.contains(&key.as_str()));
         assert_eq!(unknown, None, "unknown key in a turn");
@@ -30,7 +30,8 @@ pub(crate) fn trace_of_turns(reply: &Value, case: &Case) -> Trace {
             turn.get("usage").map_or(DEFAULT_USAGE, |usage| serde_json::from_value(usage.clone()).expect("usage"));
         used = [used[0] + usage[0], used[1] + usage[1]];
         let calls = turn.get("calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        trace.tool_calls.extend(calls.iter().map(|call| tool_call(call, case.stubs.as_ref())));
+        let calls_made = calls.iter().map(|call| tool_call(call, case.stubs.as_ref()));
+        trace.tool_calls.extend(calls_made.map(|call| ToolCall { step: Some(step), ..call }));
         if calls.is_empty() || case.stubs.is_none() {
             turn["text"].as_str().unwrap_or_default().clone_into(&mut trace.response);
             trace.stop_reason = case.stubs.is_some().then(|| "final".to_owned());

@@ -7,7 +7,7 @@ use karat_core::case::{EvalFile, Origin};
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
-use karat_core::trace::Trace;
+use karat_core::trace::{ToolCall, Trace};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -16,7 +16,9 @@ use crate::model_turns::{mode_for, trace_of_turns};
 #[rstest]
 #[case::routing(include_str!("../../../../conformance/routing.json"), 33)]
 #[case::params(include_str!("../../../../conformance/params.json"), 31)]
+#[case::calls(include_str!("../../../../conformance/calls.json"), 213)]
 #[case::response(include_str!("../../../../conformance/response.json"), 27)]
+#[case::trajectories(include_str!("../../../../conformance/trajectories.json"), 108)]
 #[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
 #[case::values(include_str!("../../../../conformance/values.json"), 115)]
 #[case::model_openai(include_str!("../../../../conformance/model-openai.json"), 13)]
@@ -63,6 +65,7 @@ fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
     let evidence = Evidence {
         case,
         trace: &trace,
+        earlier: &[],
         mode,
         tokens: &tokens,
         registry: registry.as_ref(),
@@ -95,13 +98,26 @@ fn trace_of(reply: &Value) -> Trace {
     let part = |key: &str| reply.get(key).cloned();
     Trace {
         response: reply["response"].as_str().unwrap_or_default().to_owned(),
-        tool_calls: part("toolCalls").map_or_else(Vec::new, |calls| serde_json::from_value(calls).expect("tool calls")),
+        tool_calls: part("toolCalls")
+            .as_ref()
+            .and_then(Value::as_array)
+            .map_or_else(Vec::new, |calls| calls.iter().map(tool_call).collect()),
         usage: part("usage").map(|usage| serde_json::from_value(usage).expect("usage")),
         model: reply["model"].as_str().map(str::to_owned),
         latency_ms: reply["delayMs"].as_f64().unwrap_or_default(),
         calls_unreported: reply.get("toolCalls").is_none() && CALL_KEYS.iter().any(|key| reply.get(key).is_some()),
         ..Trace::default()
     }
+}
+
+/// Reads a call; arguments that are text are not JSON.
+fn tool_call(call: &Value) -> ToolCall {
+    let mut call = call.clone();
+    if let Some(Value::String(text)) = call.get("params").cloned() {
+        call["rawParams"] = json!(text);
+        call.as_object_mut().expect("call object").remove("params");
+    }
+    serde_json::from_value(call).expect("tool call")
 }
 
 /// Returns the actual value if it differs from the expected one.
@@ -127,6 +143,7 @@ fn difference(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Opti
                 "toolCalls" => json!(trace.tool_calls),
                 "usage" => json!(trace.usage),
                 "stopReason" => json!(trace.stop_reason),
+                "calls" => json!(verdict.calls),
                 "callsUnreported" => json!(trace.calls_unreported.then_some(true)),
                 other => return Some(format!("unknown key '{other}'")),
             };

@@ -74,7 +74,6 @@ pub struct OpenSlot {
     pub task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// The number of tools that a straightforward case calls.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +100,7 @@ impl BriefDocument {
         let kinds = Kind::all_of(&open);
         let is_for_drafts = |rule: &&Rule| {
             let file_rules = [
+                Rule::FileTool,
                 Rule::EditedRegression,
                 Rule::RemovedRegression,
                 Rule::UnsealedRegression,
@@ -239,7 +239,7 @@ impl Question<'_> {
     fn cases_so_far(&self, other_cases: &[Case]) -> Value {
         let newest = other_cases.len().saturating_sub(MAX_CASES);
         let slot_words = self.slot_words();
-        let shared = |case: &Case| words(&case.input.message).intersection(&slot_words).count();
+        let shared = |case: &Case| words(&case.message_text()).intersection(&slot_words).count();
         let mut older: Vec<(usize, usize)> = other_cases[..newest].iter().map(shared).enumerate().collect();
         // Among equally similar cases, prefer the newest.
         older.sort_by_key(|&(index, shared)| std::cmp::Reverse((shared, index)));
@@ -248,7 +248,7 @@ impl Question<'_> {
         let indices: BTreeSet<usize> =
             older.into_iter().map(|(index, _)| index).chain(newest..other_cases.len()).collect();
         let cases = indices.into_iter().map(|index| &other_cases[index]).chain(self.accepted);
-        let messages = cases.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
+        let messages = cases.map(|case| (case.id.clone(), shorten(&case.message_text(), MAX_MESSAGE).into()));
         json!({"messages": messages.collect::<Map<String, Value>>(), "leftOut": left_out})
     }
 

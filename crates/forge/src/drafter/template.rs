@@ -128,7 +128,7 @@ fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -
 /// Builds a case in which the agent has to ask for confirmation, and so may not call any tool that changes something.
 fn confirmation(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
     let is_new = |phrase: &&String| {
-        let taken = brief.existing().chain(others).any(|case| case.input.message.trim() == phrase.trim());
+        let taken = brief.existing().chain(others).any(|case| case.message(0).trim() == phrase.trim());
         !taken
     };
     let phrase = brief.triggers.iter().find(is_new)?;
@@ -151,7 +151,7 @@ fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Va
     let is_new = |edge: &&EdgeMessage| {
         edge.kind == kind
             && is_safe(edge)
-            && !brief.existing().chain(others).any(|case| case.input.message == edge.message)
+            && !brief.existing().chain(others).any(|case| case.message(0) == edge.message)
     };
     let edge = EDGE_MESSAGES.iter().find(is_new)?;
     let mut expect = json!({"responseNonEmpty": true});

@@ -202,7 +202,7 @@ impl TraceDrafter {
         let is_known = |turn: &&ObservedTurn| turn.calls.iter().all(|call| brief.registry.tool(&call.name).is_some());
         let mut pool = Pool::new(self.observed.iter().filter(|_| self.tool == brief.tool.name).filter(is_known));
         for case in brief.existing().chain(other_cases) {
-            pool.exclude_near(&words(&case.input.message));
+            pool.exclude_near(&words(&case.message_text()));
         }
         // Earlier attempts take traces from the pool, so they are not drafted again.
         let mut picked: Vec<Option<&ObservedTurn>> = Vec::new();

@@ -73,7 +73,7 @@ impl ExistingCases {
 
     /// Counts a case for one purpose; a case without a detectable purpose counts as a rephrasing.
     fn count_case(&mut self, brief: &Brief, case: &Case, phrases: &[String]) {
-        let expect = &case.expect;
+        let expect = &*case.total_expectation();
         let forbidden = expect.tools_not_called.as_deref().unwrap_or_default();
         if forbidden.contains(&brief.tool.name) {
             self.confirmations += 1;
@@ -83,13 +83,13 @@ impl ExistingCases {
             self.leaks += 1;
             return;
         }
-        let message = case.input.message.trim().to_lowercase();
+        let message = case.message(0).trim().to_lowercase();
         let prefix = phrases.iter().map(|phrase| phrase.to_lowercase()).find(|phrase| {
             message.strip_prefix(phrase.as_str()).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
         });
         let is_new = prefix.is_some_and(|phrase| self.triggers.insert(phrase));
         // A description may quote the message, which may contain a word that is also the name of a tool.
-        let is_described = |name: &str| case.description.contains(name) && !case.input.message.contains(name);
+        let is_described = |name: &str| case.description.contains(name) && !case.message_text().contains(name);
         let is_named = |name: &str| forbidden.iter().any(|tool| tool == name) || is_described(name);
         if let Some(near) = brief.neighbours().find(|overlap| is_named(&overlap.tool)) {
             self.neighbours.insert(near.tool.clone());

@@ -48,7 +48,9 @@ fn straightforward(brief: &Brief, related: &[String], count: usize) -> Vec<Purpo
     };
     // Number of cases by number of tools.
     let mut spread: BTreeMap<usize, usize> = (2..=max_tools).map(|tools| (tools, 0)).collect();
-    for called in existing(brief, Difficulty::Straightforward).filter_map(|case| case.expect.tools_called.as_ref()) {
+    for case in existing(brief, Difficulty::Straightforward) {
+        let expect = case.total_expectation();
+        let Some(called) = &expect.tools_called else { continue };
         let tools = called.iter().collect::<BTreeSet<_>>().len().clamp(2, max_tools);
         spread.entry(tools).and_modify(|cases| *cases += 1);
     }
@@ -94,7 +96,8 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
         Combination::ALL.into_iter().filter(|combination| combination.is_possible_with(others)).collect();
     let mut spread: BTreeMap<Combination, usize> = possible.iter().map(|combination| (*combination, 0)).collect();
     for case in existing(brief, Difficulty::Ambiguous) {
-        let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
+        let expect = case.total_expectation();
+        let sets = expect.tools_acceptable.as_deref().unwrap_or_default();
         if let Some(used) = Combination::from_sets(sets).and_then(|combination| spread.get_mut(&combination)) {
             *used += 1;
         }

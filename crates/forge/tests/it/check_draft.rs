@@ -323,7 +323,7 @@ fn rejects_repeated_messages() {
         rendered(&check_draft(&brief(), &eighth, &near, std::slice::from_ref(&first)))[0],
         "error same-prompt /input/message"
     );
-    let short = Case { input: Input { message: "What's the weather, now?".to_owned() }, ..first };
+    let short = Case { input: Some(Input { message: "What's the weather, now?".to_owned() }), ..first };
     let others = [short];
     assert_eq!(check_draft(&brief(), &eighth, &message("What's the weather?"), &others), []);
     assert_eq!(rendered(&check_draft(&brief(), &eighth, &message("what's THE weather now"), &others)).len(), 1);
@@ -343,7 +343,7 @@ fn checks_hundreds_of_cases_quickly() {
     let others: Vec<Case> = (0..500)
         .map(|number| {
             let mut case = case(&format!("ls-get-weather-{number:03}"), &json!({"toolsCalled": []}));
-            case.input.message =
+            case.input.as_mut().unwrap().message =
                 format!("Is there any rain on the way to Lyon number {number} and what about {number}");
             case
         })

@@ -23,7 +23,7 @@ pub(crate) fn brief() -> Brief {
     let names = ["get_weather", "get_forecast", "find_city", "send_mail", "list_alerts"];
     let existing = case("gs-get-weather-001", &json!({"toolsCalled": ["get_weather"]}));
     let message = "Tell me how warm it is in Oslo right now".to_owned();
-    let existing = Case { input: Input { message }, ..existing };
+    let existing = Case { input: Some(Input { message }), ..existing };
     Brief {
         tool: tool("get_weather"),
         registry: Registry::from_tools(names.map(tool)),

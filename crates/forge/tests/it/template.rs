@@ -89,7 +89,7 @@ fn edge_messages_are_used_once_and_run_out() {
     let slots = labeled_slots(&brief, &Plan::new(&brief));
     let first = drafts(&brief, &slots);
     let messages: BTreeSet<String> =
-        first.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect();
+        first.iter().filter_map(Draft::parse_case).map(|case| case.message(0).to_owned()).collect();
     assert_eq!((first.len(), messages.len()), (20, 20), "20 of 25 slots are filled");
     assert!(first.iter().all(|draft| matches!(draft.slot.purpose, Purpose::Edge(_))));
     brief.labeled = first.iter().filter_map(Draft::parse_case).collect();
@@ -115,7 +115,7 @@ fn skips_edge_messages_related_to_the_tool() {
     let describe = |brief: &mut Brief, description: &str| brief.tool.description = Some(description.to_owned()).into();
     let messages = |brief: &Brief| -> Vec<String> {
         let made = drafts(brief, &labeled_slots(brief, &Plan::new(brief)));
-        made.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect()
+        made.iter().filter_map(Draft::parse_case).map(|case| case.message(0).to_owned()).collect()
     };
     describe(&mut brief, "Runs Python code. Use when the user wants a Python function to be written.");
     assert!(messages(&brief).iter().all(|message| !message.contains("Python")));

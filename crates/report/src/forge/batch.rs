@@ -152,7 +152,7 @@ impl Writer {
         }
         out.push('\n');
         let Some(case) = draft.case.as_ref().filter(|_| draft.state != DraftState::Dropped) else { return };
-        let mut lines = vec![self.quote(&case.input.message)];
+        let mut lines: Vec<String> = case.messages().map(|message| self.quote(message)).collect();
         if with_expectations {
             let expectations = expectation_lines(case, symbols).into_iter();
             let expectations = expectations.map(|(label, text)| format!("{} {text}", label.trim()));
@@ -175,7 +175,9 @@ impl Writer {
         self.write_labelled("tests", &draft.purpose, out);
         match (&draft.case, draft.raw) {
             (Some(case), _) => {
-                self.write_labelled("message", &self.quote(&case.input.message), out);
+                for message in case.messages() {
+                    self.write_labelled("message", &self.quote(message), out);
+                }
                 for (label, text) in expectation_lines(case, symbols) {
                     self.write_labelled(label, &text, out);
                 }

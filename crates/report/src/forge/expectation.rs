@@ -1,6 +1,6 @@
 //! The expectation of a case, as labelled lines.
 
-use karat_core::case::{Case, NO_TOOL, ParamAssertion, ToolsCalledMatch};
+use karat_core::case::{Case, Expectation, NO_TOOL, ParamAssertion, ToolsCalledMatch};
 use serde_json::Value;
 
 use crate::style::Symbols;
@@ -19,7 +19,7 @@ const DEDICATED_KEYS: [&str; 8] = [
 
 /// Returns the label and the text of each line.
 pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static str, String)> {
-    let expect = &case.expect;
+    let expect = &*case.total_expectation();
     let mut lines = Vec::new();
     if let Some(tools) = &expect.tools_called {
         lines.push(("calls", called(tools, expect.tools_called_match.unwrap_or_default())));
@@ -47,7 +47,7 @@ pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static 
         let names: Vec<&str> = stubs.keys().map(String::as_str).collect();
         lines.push(("stubs", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
     }
-    let rest = rest(case);
+    let rest = rest(expect);
     if !rest.is_empty() {
         lines.push(("also", rest.join(", ")));
     }
@@ -98,8 +98,8 @@ fn number_text(number: &serde_json::Number) -> String {
 }
 
 /// Returns the other keys: flags by name, limits with values.
-fn rest(case: &Case) -> Vec<String> {
-    let Ok(Value::Object(expect)) = serde_json::to_value(&case.expect) else { return Vec::new() };
+fn rest(expect: &Expectation) -> Vec<String> {
+    let Ok(Value::Object(expect)) = serde_json::to_value(expect) else { return Vec::new() };
     let others = expect.into_iter().filter(|(key, _)| !DEDICATED_KEYS.contains(&key.as_str()));
     others
         .filter_map(|(key, value)| match value {

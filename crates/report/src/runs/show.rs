@@ -1,16 +1,20 @@
 //! A run or a case in full: message, answer, tool calls and the verdict of each assertion.
 
 use karat_core::assertion::{AssertionOutcome, NearMiss};
-use karat_core::result::{AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase};
+use karat_core::result::{
+    AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase, TurnDetails, TurnOutcome,
+};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
 use super::format_start;
+use crate::call_alignment::Drawing;
 use crate::console::ConsoleSettings;
 use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
 use crate::traces::{Canvas, Length, json_text};
+use crate::transcript::outcome_text;
 
 /// Renders a run, or the selected cases of it.
 pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
@@ -87,10 +91,13 @@ impl Page {
         if !case.description.is_empty() {
             self.canvas.text(&case.description, "  ", 2, NO_LINE_LIMIT);
         }
-        self.title("message");
-        match &case.message {
-            Some(message) => self.canvas.text(message, "    ", 4, NO_LINE_LIMIT),
-            None => self.note("unknown: not in the result, and the eval file has changed"),
+        // The messages of a conversation are shown with its turns.
+        if case.trials.iter().all(|trial| trial.turns.is_empty()) {
+            self.title("message");
+            match &case.message {
+                Some(message) => self.canvas.text(message, "    ", 4, NO_LINE_LIMIT),
+                None => self.note("unknown: not in the result, and the eval file has changed"),
+            }
         }
         let count = case.trials.len();
         for (index, trial) in case.trials.iter().enumerate() {
@@ -103,6 +110,40 @@ impl Page {
     }
 
     fn trial(&mut self, trial: &SavedTrial) {
+        if trial.turns.is_empty() {
+            self.answer(trial);
+        } else {
+            (1..).zip(&trial.turns).for_each(|(number, turn)| self.turn(number, turn));
+        }
+        self.verdict(trial);
+    }
+
+    fn turn(&mut self, number: usize, turn: &TurnDetails) {
+        let elapsed = match turn.outcome {
+            TurnOutcome::NotRun => String::new(),
+            _ => format!(" after {}", duration_text(turn.duration_ms)),
+        };
+        self.title(&format!("turn {number}: {}{elapsed}", outcome_text(turn.outcome)));
+        self.canvas.text(&turn.message, "    user   ", 11, NO_LINE_LIMIT);
+        match turn.response.as_deref() {
+            Some(response) if !response.trim().is_empty() => {
+                self.canvas.text(response, "    agent  ", 11, NO_LINE_LIMIT);
+            }
+            Some(_) => self.note("the answer is empty"),
+            None => {}
+        }
+        for call in &turn.tool_calls {
+            self.call(call);
+        }
+        if turn.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
+            self.note(MAX_TURNS_TEXT);
+        }
+        if turn.calls_unreported {
+            self.note("the agent does not report its tool calls");
+        }
+    }
+
+    fn answer(&mut self, trial: &SavedTrial) {
         let elapsed = duration_text(trial.duration_ms);
         let first_text = trial.first_token_ms.map_or_else(String::new, |millis| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
@@ -124,6 +165,9 @@ impl Page {
         if trial.calls_unreported {
             self.note("the agent does not report its tool calls");
         }
+    }
+
+    fn verdict(&mut self, trial: &SavedTrial) {
         // A failed assertion is shown below.
         let is_shown = |error: &String| {
             trial.assertions.iter().flat_map(|line| &line.messages).any(|message| error.contains(message.as_str()))
@@ -135,6 +179,16 @@ impl Page {
         if !trial.assertions.is_empty() {
             self.title("assertions");
             trial.assertions.iter().for_each(|line| self.assertion(line));
+        }
+        let of_turns = trial.turns.iter().filter_map(|turn| Some((turn.calls.as_ref()?, &turn.tool_calls)));
+        let of_case = trial.calls.as_ref().map(|alignment| (alignment, &trial.tool_calls));
+        for (alignment, calls) in of_turns.chain(of_case) {
+            let ConsoleSettings { columns, symbols, palette, .. } = self.canvas.settings;
+            let drawing = Drawing { columns: columns.saturating_sub(4), symbols, palette, is_full: true };
+            self.title("expected and actual calls");
+            for line in drawing.lines(alignment, calls) {
+                self.canvas.line(&format!("    {line}"));
+            }
         }
         if !trial.skipped_tokens.is_empty() {
             self.title("tokens without a value");
@@ -182,7 +236,8 @@ impl Page {
         let before = format!("    {mark} ");
         let indent = 5 + width(symbol);
         if line.messages.is_empty() {
-            self.canvas.text(&format!("{}{note}", line.assertion), &before, indent, NO_LINE_LIMIT);
+            let turn = line.turn.map_or_else(String::new, |turn| format!("turn {}: ", turn + 1));
+            self.canvas.text(&format!("{turn}{}{note}", line.assertion), &before, indent, NO_LINE_LIMIT);
         }
         for message in &line.messages {
             self.canvas.text(message, &before, indent, NO_LINE_LIMIT);
@@ -224,6 +279,7 @@ mod tests {
     fn shows_a_case_in_full_and_escapes_it() {
         let line = |assertion: &str, verdict, message: &[&str]| AssertionReport {
             assertion: assertion.to_owned(),
+            turn: None,
             verdict,
             does_not_apply: assertion == "noToolErrors",
             messages: message.iter().map(|text| (*text).to_owned()).collect(),

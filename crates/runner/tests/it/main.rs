@@ -4,6 +4,7 @@
 
 mod cancellation;
 mod case_results;
+mod conversations;
 mod eval_functions;
 mod invariants;
 mod ordering;

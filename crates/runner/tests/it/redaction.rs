@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use karat_core::case::Case;
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace};
 use karat_runner::Plan;
@@ -34,6 +35,7 @@ fn leak() -> Trace {
         result: Some(json!([{SECRET: format!("{SECRET}{SECRET}")}, null, true])),
         raw_params: Some(format!("raw {SECRET}")),
         error: Some(format!("refused {SECRET}")),
+        step: None,
     };
     Trace {
         response: format!("ok, your token is {SECRET}!"),
@@ -103,6 +105,31 @@ async fn secrets_are_redacted_in_every_event() {
             "noToolErrors: the agent does not report whether 'use-***' succeeded",
             "note ***",
         ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_are_redacted_in_the_alignment_of_calls() {
+    let mut leaking = case("a", "leak");
+    let expect = json!({"list": [{"tool": "use", "params": {"auth": format!("not {SECRET}")}}]});
+    let read = json!({"id": "a", "input": {"message": "m"}, "expect": {"calls": expect}});
+    leaking.expect = Case::read_one(&read).unwrap().expect;
+    let call =
+        ToolCall { name: "use".to_owned(), params: object(json!({"auth": SECRET, SECRET: 1})), ..ToolCall::default() };
+    let trace = Trace { tool_calls: vec![call], ..Trace::default() };
+    let agent = FakeAgent::default().on("leak", 1, Act::Answer(Box::new(trace)));
+    let run = run_plan(Plan { redactor: redactor(&[SECRET]), ..plan(vec![suite("a", vec![leaking])]) }, agent).await;
+    let events = serde_json::to_string(&run.events).unwrap();
+    assert!(!events.contains(SECRET), "{events}");
+    assert_eq!(
+        serde_json::to_value(&run.case("a").details.calls).unwrap(),
+        json!({"match": "exact", "pairs": [{
+            "state": "different", "entry": 0, "call": 0, "expected": "use {\"auth\":\"not ***\"}",
+            "differences": [
+                {"part": "arguments", "pointer": "/auth", "expected": "\"not ***\"", "actual": "\"***\""},
+                {"part": "arguments", "pointer": "/***", "actual": "1"},
+            ],
+        }]})
     );
 }
 

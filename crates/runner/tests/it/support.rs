@@ -87,8 +87,8 @@ impl FakeAgent {
         Self { stubbed: true, ..self }
     }
 
-    fn behaviour(&self, case: &Case) -> (Duration, Act) {
-        self.behaviours.get(&case.input.message).cloned().unwrap_or_else(|| (Duration::ZERO, Act::reply("ok")))
+    fn behaviour(&self, message: &str) -> (Duration, Act) {
+        self.behaviours.get(message).cloned().unwrap_or_else(|| (Duration::ZERO, Act::reply("ok")))
     }
 }
 
@@ -97,12 +97,12 @@ impl Agent for FakeAgent {
         self.identity.clone()
     }
 
-    fn determinants(&self, case: &Case) -> serde_json::Map<String, serde_json::Value> {
-        [("message".to_owned(), case.input.message.as_str().into())].into_iter().collect()
+    fn determinants(&self, case: &Case, turn: usize) -> serde_json::Map<String, serde_json::Value> {
+        [("message".to_owned(), case.message(turn).into())].into_iter().collect()
     }
 
     fn mode(&self, case: &Case) -> Mode {
-        match self.behaviour(case).1 {
+        match self.behaviour(case.message(0)).1 {
             Act::PanicInMode => panic!("no verdict on {}", case.id),
             Act::JudgeAfterSignal(signal) => signal.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap(),
             _ => {}
@@ -123,9 +123,9 @@ struct FakeConversation<'a> {
 impl Conversation for FakeConversation<'_> {
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         let started = Instant::now();
-        let guard = InFlightGuard::new(&self.agent.log, self.trial.case);
+        let guard = InFlightGuard::new(&self.agent.log, message);
         let sample = self.agent.samples.get(&(message.to_owned(), self.trial.sample));
-        let (delay, act) = sample.cloned().unwrap_or_else(|| self.agent.behaviour(self.trial.case));
+        let (delay, act) = sample.cloned().unwrap_or_else(|| self.agent.behaviour(message));
         if let Act::PanicImmediately(message) = act {
             drop(guard);
             panic!("{message}");
@@ -156,9 +156,9 @@ impl Conversation for FakeConversation<'_> {
 struct InFlightGuard(Arc<Mutex<Log>>);
 
 impl InFlightGuard {
-    fn new(log: &Arc<Mutex<Log>>, case: &Case) -> Self {
+    fn new(log: &Arc<Mutex<Log>>, message: &str) -> Self {
         let mut calls = log.lock().unwrap();
-        calls.started.push((Instant::now(), case.input.message.clone()));
+        calls.started.push((Instant::now(), message.to_owned()));
         calls.in_flight += 1;
         calls.peak = calls.peak.max(calls.in_flight);
         Self(Arc::clone(log))
@@ -180,7 +180,9 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         difficulty: None,
         created_at: None,
         bug_ref: None,
-        input: Input { message: message.to_owned() },
+        input: Some(Input { message: message.to_owned() }),
+        turns: None,
+        on_turn_failure: None,
         stubs: None,
         max_turns: None,
         expect,

@@ -11,7 +11,7 @@ use super::{
 use crate::confusion::MeasuredConfusion;
 use crate::lock::LockDiff;
 use crate::overlap::{OverlapMap, covers_cluster};
-use karat_core::case::{Case, Difficulty, EvalFile, Expectation, NO_TOOL, Tier};
+use karat_core::case::{Case, Difficulty, EvalFile, Expectation, ExpectedCalls, NO_TOOL, Tier};
 use karat_core::registry::Registry;
 use karat_json::nearest;
 
@@ -164,12 +164,14 @@ impl<'c> Counter<'c> {
         if let Some(tool) = tool {
             self.counts[tool].add(tier, case.difficulty);
         }
-        for name in expected_tools(&case.expect) {
+        let expected: BTreeSet<&str> = case.expectations().flat_map(expected_tools).collect();
+        for name in expected {
             if let Some(&index) = self.index_by_name.get(name) {
                 self.counts[index].expected_by += 1;
             }
         }
-        for name in named_tools(&case.expect) {
+        let named: BTreeSet<&str> = case.expectations().flat_map(named_tools).collect();
+        for name in named {
             if self.index_by_name.contains_key(name) {
                 continue;
             }
@@ -188,8 +190,8 @@ impl<'c> Counter<'c> {
         if case.difficulty != Some(Difficulty::Ambiguous) {
             return;
         }
-        let named: BTreeSet<&str> =
-            case.expect.tools_acceptable.iter().flatten().flatten().map(String::as_str).collect();
+        let named = case.expectations().flat_map(|expect| expect.tools_acceptable.iter().flatten().flatten());
+        let named: BTreeSet<&str> = named.map(String::as_str).collect();
         for tool in &named {
             for other in self.map.neighbours(tool).filter(|other| *tool < *other && named.contains(other)) {
                 if let Some(covering) = self.pairs.get_mut(&(*tool, other)) {
@@ -200,7 +202,8 @@ impl<'c> Counter<'c> {
     }
 
     fn cover_clusters(&mut self, path: &str, case: &Case) {
-        for tool in expected_tools(&case.expect) {
+        let expected: BTreeSet<&str> = case.expectations().flat_map(expected_tools).collect();
+        for tool in expected {
             for &index in self.clusters_by_tool.get(tool).into_iter().flatten() {
                 let cluster = &mut self.clusters[index];
                 if covers_cluster(case, &cluster.tools) {
@@ -365,7 +368,8 @@ fn reference(path: &str, case: &Case) -> CaseReference {
 fn expected_tools(expect: &Expectation) -> HashSet<&str> {
     let called = expect.tools_called.iter().flatten();
     let acceptable = expect.tools_acceptable.iter().flatten().flatten();
-    called.chain(acceptable).map(String::as_str).filter(|tool| *tool != NO_TOOL).collect()
+    let listed = called.chain(acceptable).map(String::as_str).filter(|tool| *tool != NO_TOOL);
+    listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect()
 }
 
 /// Returns all tools that a case names, each once, sorted by name.

@@ -149,7 +149,7 @@ fn named_tool_effects(file: &EvalFile, diff: &LockDiff) -> Vec<Effect> {
     }
     let mut cases: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.cases {
-        let mut names: Vec<&str> = named_tools(&case.expect).into_iter().map(|(_, name)| name).collect();
+        let mut names: Vec<&str> = case.expectations().flat_map(named_tools).map(|(_, name)| name).collect();
         names.retain(|name| removed.contains_key(name));
         names.sort_unstable();
         names.dedup();
@@ -202,7 +202,9 @@ mod tests {
             difficulty: None,
             created_at: None,
             bug_ref: None,
-            input: Input { message: "m".to_owned() },
+            input: Some(Input { message: "m".to_owned() }),
+            turns: None,
+            on_turn_failure: None,
             stubs: None,
             max_turns: None,
             expect,

@@ -21,12 +21,12 @@ fn is_ambiguous(case: &Case) -> bool {
 }
 
 fn names(case: &Case, tool: &str) -> bool {
-    case.expect.tools_acceptable.iter().flatten().flatten().any(|name| name == tool)
+    case.expectations().flat_map(|expect| expect.tools_acceptable.iter().flatten().flatten()).any(|name| name == tool)
 }
 
 /// Returns the tool sets that a case accepts.
 fn tool_sets(case: &Case) -> impl Iterator<Item = &Vec<String>> {
-    case.expect.tools_acceptable.iter().flatten().chain(&case.expect.tools_called)
+    case.expectations().flat_map(|expect| expect.tools_acceptable.iter().flatten().chain(&expect.tools_called))
 }
 
 /// Declared overlaps and clusters without a covering case so far.
@@ -53,8 +53,8 @@ impl<'m> UncoveredOverlaps<'m> {
         if self.pairs.is_empty() || !is_ambiguous(case) {
             return;
         }
-        let named: BTreeSet<&str> =
-            case.expect.tools_acceptable.iter().flatten().flatten().map(String::as_str).collect();
+        let named = case.expectations().flat_map(|expect| expect.tools_acceptable.iter().flatten().flatten());
+        let named: BTreeSet<&str> = named.map(String::as_str).collect();
         for &tool in &named {
             if let Some(others) = self.pairs.get_mut(tool) {
                 others.retain(|other| !named.contains(other));
@@ -98,7 +98,9 @@ mod tests {
             difficulty: Some(difficulty),
             created_at: None,
             bug_ref: None,
-            input: Input { message: "m".to_owned() },
+            input: Some(Input { message: "m".to_owned() }),
+            turns: None,
+            on_turn_failure: None,
             stubs: None,
             max_turns: None,
             expect: Expectation { tools_acceptable: Some(sets.iter().map(set).collect()), ..Expectation::default() },

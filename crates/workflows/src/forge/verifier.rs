@@ -134,7 +134,7 @@ impl Verifier {
 
 /// Whether a draft requires a call but has no value that proves it.
 fn needs_proof(slot: &Slot, case: &Case) -> bool {
-    let expect = &case.expect;
+    let expect = &*case.total_expectation();
     let is_golden =
         slot.purpose.tier() == Tier::Golden && expect.tools_called.as_ref().is_some_and(|tools| !tools.is_empty());
     is_golden && expect.response_contains.is_none()
@@ -146,11 +146,12 @@ fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Cas
     let details = &result.details;
     let needs_proof = needs_proof(slot, case);
     let proof = if needs_proof {
-        proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response)
+        proof_values(&inputs.brief, &case.message_text(), &details.tool_calls, &details.response)
     } else {
         Vec::new()
     };
-    let forbidden = case.expect.response_not_contains.as_deref().unwrap_or_default();
+    let expect = case.total_expectation();
+    let forbidden = expect.response_not_contains.as_deref().unwrap_or_default();
     let mut markers = match slot.purpose {
         Purpose::NoLeak => leak_markers(&details.tool_calls, &details.response),
         _ => Vec::new(),

@@ -18,7 +18,15 @@ use crate::settings::{ProcessEnv, Settings};
 
 /// Returns the names of the eval functions of a case.
 pub fn eval_names(case: &Case) -> impl Iterator<Item = &str> {
-    case.expect.evals.iter().flatten().map(String::as_str)
+    case.expectations().flat_map(|expect| expect.evals.iter().flatten()).map(String::as_str)
+}
+
+/// Returns the names of the eval functions of a case with their locations in it, as JSON pointers.
+pub(super) fn located_eval_names(case: &Case) -> impl Iterator<Item = (String, &str)> {
+    case.located_expectations().flat_map(|(pointer, expect)| {
+        let names = expect.evals.iter().flatten().enumerate();
+        names.map(move |(index, name)| (format!("{pointer}/evals/{index}"), name.as_str()))
+    })
 }
 
 /// Returns the JSON pointer to the cases of an eval file.

@@ -9,7 +9,7 @@ use karat_core::case::{Case, EvalFile};
 use karat_json::{Finding, InvalidFile, Problem, Subject, nearest};
 use karat_sandbox::{Function, MAX_SOURCE_BYTES, Rule, display_source, validate};
 
-use super::cases::eval_names;
+use super::cases::located_eval_names;
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -166,12 +166,12 @@ impl ProjectFunctions {
     pub fn unknown_in(&self, file: &EvalFile, prefix: &str, is_selected: impl Fn(&Case) -> bool) -> Vec<Problem> {
         let cases = file.cases.iter().filter(|case| is_selected(case));
         let references =
-            cases.flat_map(|case| eval_names(case).enumerate().map(move |(index, name)| (index, case, name)));
+            cases.flat_map(|case| located_eval_names(case).map(move |(pointer, name)| (pointer, case, name)));
         let unknown = references.filter(|(.., name)| !self.has(name));
-        let problem = |(index, case, name): (usize, &Case, &str)| {
+        let problem = |(located, case, name): (String, &Case, &str)| {
             let (message, help) = self.unknown(name);
             Problem {
-                pointer: format!("{prefix}/{}/expect/evals/{index}", case.location.index),
+                pointer: format!("{prefix}/{}{located}", case.location.index),
                 subject: Subject::Value,
                 case_id: Some(case.id.clone()),
                 message,

@@ -180,7 +180,8 @@ fn find_equal_case<'l>(
     all: impl IntoIterator<Item = &'l LoadedSuite>,
 ) -> Option<(&'l EvalPath, &'l str)> {
     let is_equal = |case: &Case| {
-        (&case.input, &case.stubs, case.max_turns, &case.expect) == (&new.input, &new.stubs, new.max_turns, &new.expect)
+        (&case.input, &case.turns, &case.stubs, case.max_turns, &case.expect)
+            == (&new.input, &new.turns, &new.stubs, new.max_turns, &new.expect)
     };
     all.into_iter().filter(|loaded| same_name(&loaded.file.tool_name, tool)).find_map(|loaded| {
         let case = loaded.file.cases.iter().find(|case| is_regression(&loaded.file, case) && is_equal(case))?;
@@ -311,19 +312,21 @@ fn always_passes_error() -> Error {
 
 fn new_case(request: &AddRequest, template: Template, id: String, created_at: String) -> Result<NewRegression, Error> {
     let expect = merge_expectations(template.expect, &request.expect);
-    if expect.is_empty() {
+    let of_turns = template.turns.iter().flat_map(|turns| turns.as_array().into_iter().flatten());
+    let of_turns: Vec<&Map<String, Value>> =
+        of_turns.filter_map(|turn| turn.get("expect").and_then(Value::as_object)).collect();
+    if expect.is_empty() && of_turns.is_empty() {
         return Err(always_passes_error());
     }
-    if let [first, ..] = snapshot_keys(&expect).as_slice() {
+    if template.turns.is_some() && request.message.is_some() {
+        return Err(Error::invalid("the case is a conversation, so --message cannot replace its messages"));
+    }
+    if let Some(first) = of_turns.into_iter().chain([&expect]).flat_map(snapshot_keys).next() {
         let error = Error::invalid(format!(
             "'{first}' uses a {{{{snapshot:...}}}} token: a regression case must have only stable values"
         ));
         let is_from_run = matches!(request.source, Some(Source::Run { .. }));
-        return Err(if is_from_run {
-            error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() })
-        } else {
-            error
-        });
+        return Err(if is_from_run { error.hint(Hint::ReplaceExpectation { key: first.to_owned() }) } else { error });
     }
     let bug_ref = bug_ref(request.bug_ref.as_deref(), template.trace_ref.as_deref());
     let description = request.description.clone().or(template.description).unwrap_or_else(|| bug_ref.clone());
@@ -334,6 +337,8 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
         created_at,
         bug_ref,
         message: request.message.clone().unwrap_or(template.message),
+        turns: template.turns,
+        on_turn_failure: template.on_turn_failure,
         stubs: request.stubs.clone().map(Value::Object).or(template.stubs),
         max_turns: template.max_turns,
         expect,

@@ -52,6 +52,8 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     Ok(Template {
         tool: file.tool_name,
         message: raw.pointer("/input/message").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        turns: raw.get("turns").cloned(),
+        on_turn_failure: raw.get("onTurnFailure").cloned(),
         expect: raw.get("expect").and_then(Value::as_object).cloned().unwrap_or_default(),
         stubs: raw.get("stubs").cloned(),
         max_turns: raw.get("maxTurns").cloned(),

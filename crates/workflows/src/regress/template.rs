@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 pub(super) struct Template {
     pub(super) tool: String,
     pub(super) message: String,
+    /// The turns of a conversation, in place of the message.
+    pub(super) turns: Option<Value>,
+    pub(super) on_turn_failure: Option<Value>,
     pub(super) expect: Map<String, Value>,
     pub(super) stubs: Option<Value>,
     pub(super) max_turns: Option<Value>,

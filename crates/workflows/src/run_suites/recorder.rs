@@ -231,7 +231,7 @@ struct Suite {
     tool_name: Arc<str>,
     tier: Arc<str>,
     agent: Arc<str>,
-    /// The messages of the cases, in order.
+    /// The first messages of the cases, in order.
     messages: Vec<String>,
 }
 
@@ -245,7 +245,7 @@ impl RunRecord {
             tool_name: suite.tool_name().into(),
             tier: suite.file.tier.to_string().into(),
             agent: agents[suite.agent].as_str().into(),
-            messages: suite.file.cases.iter().map(|case| text(&case.input.message)).collect(),
+            messages: suite.file.cases.iter().map(|case| text(case.message(0))).collect(),
         };
         let suites: Vec<Suite> = plan.suites.iter().enumerate().map(suite).collect();
         let run = StoredRun {
@@ -340,6 +340,10 @@ struct TrialResult<'t> {
 impl TrialResult<'_> {
     /// Whether the agent answered; false after a timeout or an error.
     fn has_answer(&self) -> bool {
+        let turns = &self.details.turns;
+        if !turns.is_empty() {
+            return turns.iter().any(|turn| turn.response.is_some());
+        }
         self.was_judged || *self.details != CaseDetails::default()
     }
 }

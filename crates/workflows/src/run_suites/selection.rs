@@ -165,7 +165,8 @@ fn check_known(kind: &str, words: &[String], known: HashSet<&str>) -> Result<(),
 }
 
 fn matches_pattern(grep: &Pattern, case: &Case) -> bool {
-    [&case.id, &case.description, &case.input.message].iter().any(|text| grep.is_match(text).unwrap_or(false))
+    let texts = [case.id.as_str(), &case.description].into_iter().chain(case.messages());
+    texts.into_iter().any(|text| grep.is_match(text).unwrap_or(false))
 }
 
 fn parse_names<T>(

@@ -34,7 +34,7 @@ async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
 async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));
     let mut conversation = agent.start(trial(case, 0));
-    let answer = conversation.send(&case.input.message);
+    let answer = conversation.send(case.message(0));
     assert!(tokio::time::timeout(Duration::from_millis(20), answer).await.is_err());
     drop(conversation);
     agent

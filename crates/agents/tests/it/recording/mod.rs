@@ -54,9 +54,9 @@ impl Agent for FakeAgent {
         Map::from_iter([("temperature".to_owned(), json!(0.5))])
     }
 
-    fn determinants(&self, case: &Case) -> Map<String, Value> {
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
         let mut parts = self.parts.clone();
-        parts.insert("message".to_owned(), case.input.message.as_str().into());
+        parts.insert("message".to_owned(), case.message(turn).into());
         parts
     }
 
@@ -108,7 +108,7 @@ fn open_with_secrets(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Ar
 async fn ask(inner: &Arc<FakeAgent>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
     let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
     let mut conversation = agent.start(trial(case, sample));
-    let answer = conversation.send(&case.input.message);
+    let answer = conversation.send(case.message(0));
     tokio::time::timeout(Duration::from_secs(10), answer).await.expect("the agent must not be called")
 }
 

@@ -61,8 +61,9 @@ fn finite() -> impl Strategy<Value = f64> {
 }
 
 fn tool_call() -> impl Strategy<Value = ToolCall> {
-    let all = (text(), maybe(any::<bool>()), maybe(finite()), members(), maybe(text()), maybe(value()), maybe(text()));
-    all.prop_map(|(name, success, duration_ms, params, raw_params, result, error)| ToolCall {
+    let texts = (text(), maybe(text()), maybe(text()));
+    let all = (texts, maybe(any::<bool>()), maybe(finite()), members(), maybe(value()), maybe(any::<u64>()));
+    all.prop_map(|((name, raw_params, error), success, duration_ms, params, result, step)| ToolCall {
         name,
         success,
         duration_ms,
@@ -70,6 +71,7 @@ fn tool_call() -> impl Strategy<Value = ToolCall> {
         raw_params,
         result,
         error,
+        step,
     })
 }
 
@@ -89,12 +91,14 @@ fn any_trace() -> impl Strategy<Value = Trace> {
     let calls = proptest::collection::vec(tool_call(), 0..3);
     let warnings = proptest::collection::vec(text(), 0..2);
     let texts = (text(), maybe(text()), maybe(text()), maybe(text()));
+    let calls = (calls, maybe(any::<u64>()));
     let all = (texts, calls, maybe(usage()), finite(), maybe(finite()), any::<bool>(), warnings);
-    all.prop_map(|(texts, tool_calls, usage, latency_ms, first_token_ms, calls_unreported, warnings)| {
+    all.prop_map(|(texts, (tool_calls, steps), usage, latency_ms, first_token_ms, calls_unreported, warnings)| {
         let (response, model, stop_reason, stderr) = texts;
         Trace {
             response,
             tool_calls,
+            steps,
             usage,
             model,
             stop_reason,

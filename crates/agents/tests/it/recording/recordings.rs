@@ -29,7 +29,9 @@ async fn file_format_is_readable() {
             raw_params: None,
             result: Some(Value::Null),
             error: None,
+            step: None,
         }],
+        steps: None,
         usage: Some(Usage {
             input_tokens: Some(412),
             output_tokens: Some(9),
@@ -177,7 +179,7 @@ async fn delegates_metadata_to_the_inner_agent() {
     let agent = RecordingAgent::new(Arc::clone(&inner) as Arc<dyn Agent>, open(folder.path(), RecordingMode::Record));
     assert_eq!(agent.identity(), inner.identity());
     assert_eq!(agent.parameters(), inner.parameters());
-    assert_eq!(agent.determinants(&case("hi")), inner.determinants(&case("hi")));
+    assert_eq!(agent.determinants(&case("hi"), 0), inner.determinants(&case("hi"), 0));
     assert_eq!(agent.mode(&case("hi")), Mode::Stubbed);
 }
 

@@ -16,6 +16,7 @@ fn fields_are_judged_in_the_order_of_the_spec() {
         "toolsAcceptable",
         "toolsNotCalled",
         "toolParams",
+        "calls",
         "noToolErrors",
         "responseNonEmpty",
         "responseContains",
@@ -34,6 +35,14 @@ fn fields_are_judged_in_the_order_of_the_spec() {
         "maxCostUsd",
         "maxFirstTokenMs",
         "numbersGrounded",
+        "responseEquals",
+        "responseStartsWith",
+        "responseEndsWith",
+        "responseNotMatches",
+        "responseJson",
+        "minSteps",
+        "maxSteps",
+        "responseSimilar",
         "evals",
     ];
     assert_eq!(Field::ALL.map(Field::name), expected);

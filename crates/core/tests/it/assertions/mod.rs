@@ -10,6 +10,7 @@ mod properties;
 mod responses;
 mod routing;
 mod unreported_calls;
+mod whole_calls;
 
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ impl Scenario {
                 .map(|calls| serde_json::from_value(calls.clone()).expect("tool calls"))
                 .unwrap_or_default(),
             usage: trace.get("usage").map(|usage| serde_json::from_value(usage.clone()).expect("usage")),
+            steps: trace["steps"].as_u64(),
             latency_ms: trace["latencyMs"].as_f64().unwrap_or_default(),
             first_token_ms: trace["firstTokenMs"].as_f64(),
             calls_unreported: trace["callsUnreported"] == true,
@@ -99,6 +101,7 @@ impl Scenario {
         let evidence = Evidence {
             case: &case,
             trace: &trace,
+            earlier: &[],
             mode,
             tokens: &tokens,
             registry: registry.as_ref(),

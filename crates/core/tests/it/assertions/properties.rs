@@ -183,7 +183,9 @@ fn case(expect: Expectation, stubs: Option<Map<String, Value>>, message: String)
         difficulty: None,
         created_at: None,
         bug_ref: None,
-        input: Input { message },
+        input: Some(Input { message }),
+        turns: None,
+        on_turn_failure: None,
         stubs,
         max_turns: None,
         expect,
@@ -206,8 +208,15 @@ struct OwnedEvidence {
 impl OwnedEvidence {
     fn judge(&self, strictness: Strictness) -> Verdict {
         let OwnedEvidence { case, trace, mode, tokens, registry, tokenizer } = self;
-        let evidence =
-            Evidence { case, trace, mode: *mode, tokens, registry: registry.as_ref(), tokenizer: *tokenizer };
+        let evidence = Evidence {
+            case,
+            trace,
+            earlier: &[],
+            mode: *mode,
+            tokens,
+            registry: registry.as_ref(),
+            tokenizer: *tokenizer,
+        };
         judge(evidence, strictness)
     }
 

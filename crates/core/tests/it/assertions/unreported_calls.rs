@@ -21,6 +21,7 @@ fn every_assertion() -> Value {
             { "tool": "a", "paramName": "p", "assertion": "exists" },
             { "tool": "a", "paramName": "p", "assertion": "exists", "call": 0 }
         ],
+        "calls": { "list": [{ "tool": "a" }], "forbidden": [{ "tool": "b" }, { "tool": "c" }] },
         "noToolErrors": true,
         "toolOrder": [["a", "b"], ["b", "c"]],
         "minToolCalls": 1,
@@ -34,7 +35,7 @@ fn every_assertion() -> Value {
 fn every_assertion_about_calls_is_skipped_and_counted() {
     let verdict = unreported(every_assertion()).judge(ALL);
     assert_eq!(messages(&verdict), Vec::<&str>::new());
-    assert_eq!((verdict.assertions_run, verdict.assertions_skipped, verdict.vacuous), (0, 13, true));
+    assert_eq!((verdict.assertions_run, verdict.assertions_skipped, verdict.vacuous), (0, 16, true));
     assert!(verdict.passed() && verdict.warnings.is_empty());
     let judged: Vec<(&str, AssertionOutcome)> =
         verdict.assertions.iter().map(|line| (line.assertion.as_ref(), line.verdict)).collect();
@@ -46,6 +47,8 @@ fn every_assertion_about_calls_is_skipped_and_counted() {
 #[rstest]
 #[case("toolsCalled", json!([]))]
 #[case("toolsNotCalled", json!(["a"]))]
+#[case("calls", json!({ "list": [] }))]
+#[case("calls", json!({ "forbidden": [{ "tool": "a" }] }))]
 #[case("noToolErrors", json!(true))]
 #[case("maxToolCalls", json!(0))]
 #[case("numbersGrounded", json!(true))]

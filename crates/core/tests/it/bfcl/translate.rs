@@ -4,20 +4,19 @@
 //!
 //! | BFCL | here |
 //! |---|---|
-//! | as many calls as accepted answers, of the right functions, parallel ones in any order | `toolsCalled` with `toolsCalledMatch: "anyOrder"` |
+//! | as many calls as accepted answers, each of which matches a different answer, in any order | `calls` with `match: "anyOrder"` |
 //! | required parameters are present, none is unknown, all have the right type (integers are also floats) | `toolArgsValid` over a registry with the question's schemas |
-//! | a number, boolean or list of numbers is an accepted one | `oneOf` |
-//! | a string is an accepted one, ignoring case and <code> ,./-_*^</code>, with `'` equal to `"` | `matches` with an equivalent pattern |
+//! | a number, boolean or list of numbers is an accepted one | `where` with `oneOf` |
+//! | a string is an accepted one, ignoring case and <code> ,./-_*^</code>, with `'` equal to `"` | `where` with `matches` and an equivalent pattern |
 //! | the same for strings in a list, and for the members of an object in any order | `matches` over the argument's JSON |
 //! | `""` among the accepted values: the parameter may be omitted | `optional: true` |
 //! | only `""` is accepted, for a parameter that is not a string | `notExists` |
-//! | each parallel call matches a different accepted answer | for each parameter: `all` calls have a value that some answer accepts, and for each answer `any` call has a value that it accepts |
 //!
-//! Only the last row is lossy: assertions apply to one parameter, so correct values that are swapped between two
-//! parallel calls pass. So does a whole number written as `5.0` where an integer is expected, since JSON and JSON
+//! Only one thing is lost: a whole number written as `5.0` passes where an integer is expected, since JSON and JSON
 //! Schema do not distinguish these.
 
 use karat_core::registry::{Registry, Tool};
+use karat_json::pointer_key;
 use karat_json::text::text_form;
 use serde_json::{Map, Value, json};
 
@@ -26,26 +25,29 @@ type Answer = Map<String, Value>;
 
 /// Returns an eval file with one case that expects what the question accepts.
 pub(super) fn eval_file(question: &Value) -> Value {
-    let answers: Vec<(&str, &Answer)> = list(&question["accepted"]).iter().map(only_member).collect();
-    let names: Vec<&str> = answers.iter().map(|(name, _)| *name).collect();
-    let params: Vec<Value> = object(&question["tools"])
-        .iter()
-        .flat_map(|(tool, schema)| {
-            let own: Vec<&Answer> =
-                answers.iter().filter(|(name, _)| name == tool).map(|(_, answer)| *answer).collect();
-            object(&schema["params"])
-                .keys()
-                .flat_map(|name| Param { tool, name, schema, answers: &own }.assertions())
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    let expect = json!({
-        "toolsCalled": names,
-        "toolsCalledMatch": "anyOrder",
-        "toolParams": params,
-        "toolArgsValid": true,
-    });
-    json!([{"id": question["id"], "input": {"message": question["id"]}, "expect": expect}])
+    let entry = |accepted: &Value| {
+        let (tool, answer) = only_member(accepted);
+        let schema = &question["tools"][tool];
+        let params = object(&schema["params"]).keys();
+        let conditions: Vec<Value> = params.map(|name| Param { name, schema, answer }.condition()).collect();
+        json!({"tool": tool, "where": conditions})
+    };
+    let list: Vec<Value> = list(&question["accepted"]).iter().map(entry).collect();
+    eval_file_of(&question["id"], &json!({"calls": {"match": "anyOrder", "list": list}, "toolArgsValid": true}))
+}
+
+/// Returns an eval file with one case that expects exactly these calls, in any order.
+pub(super) fn eval_file_of_calls(id: &Value, calls: &Value) -> Value {
+    let entry = |call: &Value| {
+        let (tool, params) = only_member(call);
+        json!({"tool": tool, "params": params})
+    };
+    let list: Vec<Value> = list(calls).iter().map(entry).collect();
+    eval_file_of(id, &json!({"calls": {"match": "anyOrder", "list": list}}))
+}
+
+fn eval_file_of(id: &Value, expect: &Value) -> Value {
+    json!([{"id": id, "input": {"message": id}, "expect": expect}])
 }
 
 /// Returns the tools of the accepted answers.
@@ -97,61 +99,44 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// A parameter with all answers that call its tool.
+/// A parameter of an accepted answer.
 struct Param<'q> {
-    tool: &'q str,
     name: &'q str,
     schema: &'q Value,
-    answers: &'q [&'q Answer],
+    answer: &'q Answer,
 }
 
 impl Param<'_> {
-    fn assertions(&self) -> Vec<Value> {
-        let all = self.answers.iter().flat_map(|answer| self.accepted(answer)).collect();
-        let is_optional = self.answers.iter().any(|answer| self.is_optional(answer));
-        if self.answers.len() == 1 {
-            return vec![self.assertion(all, is_optional, "first")];
-        }
-        let mut assertions = vec![self.assertion(all, is_optional, "all")];
-        for answer in self.answers.iter().filter(|answer| !self.is_optional(answer)) {
-            let assertion = self.assertion(self.accepted(answer).collect(), false, "any");
-            if !assertions.contains(&assertion) {
-                assertions.push(assertion);
-            }
-        }
-        assertions
+    fn accepted(&self) -> impl Iterator<Item = &Value> {
+        self.answer.get(self.name).into_iter().flat_map(list)
     }
 
-    fn accepted<'a>(&self, answer: &'a Answer) -> impl Iterator<Item = &'a Value> {
-        answer.get(self.name).into_iter().flat_map(list)
-    }
-
-    /// Whether an answer allows the parameter to be omitted, and the schema does not require it.
-    fn is_optional(&self, answer: &Answer) -> bool {
+    /// Whether the answer allows the parameter to be omitted, and the schema does not require it.
+    fn is_optional(&self) -> bool {
         let required = list(&self.schema["required"]).iter().any(|name| name == self.name);
-        !required && self.accepted(answer).any(|value| value == "")
+        !required && self.accepted().any(|value| value == "")
     }
 
-    fn assertion(&self, accepted: Vec<&Value>, optional: bool, call: &str) -> Value {
+    fn condition(&self) -> Value {
         let is_text = self.schema["params"][self.name]["type"] == "string";
-        let accepted: Vec<&Value> = accepted.into_iter().filter(|value| is_text || *value != "").collect();
-        let mut assertion = json!({"tool": self.tool, "paramName": self.name, "call": call});
+        let accepted: Vec<&Value> = self.accepted().filter(|value| is_text || *value != "").collect();
+        let mut condition = json!({"path": format!("/{}", pointer_key(self.name))});
         if accepted.is_empty() {
-            assertion["assertion"] = json!("notExists");
-            return assertion;
+            condition["assertion"] = json!("notExists");
+            return condition;
         }
         if accepted.iter().any(|value| contains_text(value)) {
             let patterns: Vec<String> = accepted.iter().map(|value| pattern(value)).collect();
-            assertion["assertion"] = json!("matches");
-            assertion["value"] = json!(format!("^(?:{})$", patterns.join("|")));
+            condition["assertion"] = json!("matches");
+            condition["value"] = json!(format!("^(?:{})$", patterns.join("|")));
         } else {
-            assertion["assertion"] = json!("oneOf");
-            assertion["value"] = json!(accepted);
+            condition["assertion"] = json!("oneOf");
+            condition["value"] = json!(accepted);
         }
-        if optional {
-            assertion["optional"] = json!(true);
+        if self.is_optional() {
+            condition["optional"] = json!(true);
         }
-        assertion
+        condition
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lints: each rule fires at the right location, and not elsewhere.
 
+mod calls;
+mod conversations;
 mod regressions;
 mod tokens;
 mod tools;

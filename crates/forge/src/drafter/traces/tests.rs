@@ -391,7 +391,7 @@ proptest! {
             let Some(case) = case else { continue };
             let of = traces.iter().find(|trace| trace["trace_id"] == id.as_str()).map(replayed).unwrap_or_default();
             let evidence = Evidence {
-                case: &case, trace: &of, mode: Mode::Endpoint, tokens: &brief.sources, registry: Some(&brief.registry),
+                case: &case, trace: &of, earlier: &[], mode: Mode::Endpoint, tokens: &brief.sources, registry: Some(&brief.registry),
                 tokenizer: Tokenizer::default(),
             };
             let verdict = judge(evidence, Strictness { all_failures: true, strict: true });

@@ -1,0 +1,92 @@
+//! Judges answers by the expectations of cases.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use karat_core::assertion::{Evidence, PendingVerdict, Verdict, response_marks};
+use karat_core::case::Case;
+use karat_core::conversation::Exchange;
+use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
+use karat_core::result::CaseDetails;
+use karat_core::trace::Trace;
+use serde_json::Value;
+
+use crate::case::{CaseEnd, Judged};
+use crate::shared::SharedState;
+use crate::timeout::panic_message;
+
+/// What is judged at once: a case, or a turn as a case of its own.
+pub(crate) struct Part<'p> {
+    pub(crate) suite: usize,
+    pub(crate) case: &'p Case,
+    /// The case that a turn belongs to; determines how it was answered.
+    pub(crate) whole: &'p Case,
+    pub(crate) trace: &'p Trace,
+    /// The conversation before the turn.
+    pub(crate) earlier: &'p [Exchange],
+}
+
+impl SharedState {
+    /// Judges the answer to a single message.
+    pub(crate) fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
+        let case = self.case(suite, index);
+        let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
+        let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
+        match self.judge_part(part, document, PendingVerdict::finish) {
+            Ok(verdict) => {
+                let marks = response_marks(&case.expect, &self.plan.tokens, &verdict);
+                let duration_ms = trace.latency_ms;
+                CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms }))
+            }
+            Err(message) => {
+                let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
+                CaseEnd::internal(message, elapsed)
+            }
+        }
+    }
+
+    /// Judges a case or a part of it; `document` returns the trace document for eval functions. Returns the message of a
+    /// panic as an error.
+    pub(crate) fn judge_part<'p>(
+        &'p self,
+        part: Part<'p>,
+        document: impl Fn() -> Value,
+        finish: impl FnOnce(PendingVerdict<'p>) -> Verdict,
+    ) -> Result<Verdict, String> {
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            let Part { suite, case, whole, trace, earlier } = part;
+            let evidence = Evidence {
+                case,
+                trace,
+                earlier,
+                mode: self.agent(suite).mode(whole),
+                tokens: &self.plan.tokens,
+                registry: self.plan.registry.as_ref(),
+                tokenizer: self.plan.tokenizer,
+            };
+            let mut pending = PendingVerdict::start(evidence, self.plan.strictness);
+            if pending.next_eval().is_some() {
+                // Eval functions have their own time limit; they count neither as latency nor towards the timeout.
+                let functions = self.plan.functions.as_deref();
+                let document = document();
+                while let Some(name) = pending.next_eval() {
+                    pending
+                        .record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
+                }
+            }
+            finish(pending)
+        }));
+        judged.map_err(|panic| panic_message(panic.as_ref()))
+    }
+}
+
+/// Returns the judgement of a run without eval functions: an error, so that the case does not pass.
+fn no_functions() -> Judgement {
+    let error = EvalError::new(ErrorKind::Validation, "this run has no eval functions");
+    Judgement {
+        conclusion: Conclusion::Error(error),
+        elapsed: Duration::ZERO,
+        stdout: String::new(),
+        stderr: String::new(),
+    }
+}
