@@ -186,9 +186,9 @@ fn finds_writes(reported: Reported) -> io::Result<bool> {
         // SAFETY: the page is one of the mapping above.
         #[expect(unsafe_code, reason = "pages for a trial")]
         let read = |number: usize| unsafe { start.add(number * page).read_volatile() };
-        READ.into_iter().for_each(|number| {
+        for number in READ {
             read(number);
-        });
+        }
         if let Reported::Written = reported {
             register(start, PAGES * page)?;
             protect(start, PAGES * page)?;

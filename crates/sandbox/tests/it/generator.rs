@@ -27,7 +27,7 @@ pub(crate) fn function(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut before = String::new();
     let mut body = String::new();
-    for number in 0..1 + random.below(4) {
+    for number in 0..=random.below(4) {
         let (definitions, statements) = FRAGMENTS[random.index(FRAGMENTS.len())];
         let objects = OBJECTS[random.index(OBJECTS.len())];
         let fill = |text: &str| {
