@@ -2,7 +2,8 @@
 
     python compile.py guest.wasm guest.cwasm TARGET
 
-TARGET is a Rust target triple; the code runs on every processor of that target.
+TARGET is a Rust target triple; the code runs on every processor of that target. The file also has the guest's initial
+memory: see `component.py`.
 """
 
 import ctypes
@@ -12,6 +13,9 @@ import sys
 import wasmtime
 from wasmtime import _bindings as c_api
 from wasmtime.component import Component
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import component as binary  # noqa: E402
 
 source, output, target = sys.argv[1:]
 
@@ -26,5 +30,10 @@ error = c_api.wasmtime_config_target_set(handle, ctypes.create_string_buffer(tar
 if error:
     raise wasmtime.WasmtimeError._from_ptr(error)
 
-component = Component(wasmtime.Engine(config), pathlib.Path(source).read_bytes())
-pathlib.Path(output).write_bytes(component.serialize())
+guest = pathlib.Path(source).read_bytes()
+problems = binary.state_outside_memory(guest)
+if problems:
+    raise SystemExit(f"the guest changes state outside its memory: {'; '.join(problems[:5])}")
+code, image = binary.take_memory(guest)
+compiled = bytes(Component(wasmtime.Engine(config), code).serialize())
+pathlib.Path(output).write_bytes(binary.with_image(compiled, image))

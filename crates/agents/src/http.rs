@@ -263,14 +263,19 @@ impl Requests {
             };
             RequestTemplate::new(&parts, endpoint, environment)
         };
+        let needs = |section, key| HttpAgentError::Invalid(format!("'agent.{section}' needs '{key}'"));
         let session = match session {
-            Some(session) => Some((extra(&session.request, Method::Post, Scope::Request)?, session.id.clone())),
+            Some(session) => {
+                let request = session.request.as_ref().ok_or_else(|| needs("session", "request"))?;
+                Some((extra(request, Method::Post, Scope::Request)?, session.id.clone()))
+            }
             None => None,
         };
         let poll = match poll {
             Some(poll) => {
-                let request = extra(&poll.request, Method::Get, Scope::Request)?;
-                Some((request, poll.until.clone(), Duration::from_millis(poll.interval_ms)))
+                let request = poll.request.as_ref().ok_or_else(|| needs("poll", "request"))?;
+                let until = poll.until.clone().ok_or_else(|| needs("poll", "until"))?;
+                Some((extra(request, Method::Get, Scope::Request)?, until, Duration::from_millis(poll.interval_ms)))
             }
             None => None,
         };

@@ -72,7 +72,9 @@ pub enum Method {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionConfig {
-    pub request: ExtraRequest,
+    /// Required, unless the preset has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<ExtraRequest>,
     /// The id of the session in the reply, which becomes `{{conversationId}}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<Selector>,
@@ -82,10 +84,12 @@ pub struct SessionConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PollConfig {
-    /// GET by default. `{{reply:SELECTOR}}` is a part of the reply to the message.
-    pub request: ExtraRequest,
-    /// When a reply is the answer; also checked for the reply to the message.
-    pub until: Rule,
+    /// GET by default. `{{reply:SELECTOR}}` is a part of the reply to the message. Required, unless the preset has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<ExtraRequest>,
+    /// When a reply is the answer; also checked for the reply to the message. Required, unless the preset has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Rule>,
     /// Delay before each request.
     #[serde(default = "default_interval")]
     #[schemars(range(min = 1))]
@@ -222,21 +226,21 @@ impl HttpConfig {
 impl SessionConfig {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
-        let request = object.required("request", path, problems, ExtraRequest::read_object);
+        let request = object.nullable("request", path, problems, ExtraRequest::read_object);
         let id = object.nullable("id", path, problems, Selector::read);
         object.close(path, problems);
-        Some(Self { request: request?, id })
+        Some(Self { request, id })
     }
 }
 
 impl PollConfig {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
-        let request = object.required("request", path, problems, ExtraRequest::read_object);
-        let until = object.required("until", path, problems, Rule::read);
+        let request = object.nullable("request", path, problems, ExtraRequest::read_object);
+        let until = object.nullable("until", path, problems, Rule::read);
         let interval_ms = object.nullable("intervalMs", path, problems, read_positive_count);
         object.close(path, problems);
-        Some(Self { request: request?, until: until?, interval_ms: interval_ms.unwrap_or_else(default_interval) })
+        Some(Self { request, until, interval_ms: interval_ms.unwrap_or_else(default_interval) })
     }
 }
 

@@ -83,6 +83,9 @@ impl HttpReply {
         {
             let _ = write!(message, ": {}", String::from_utf8_lossy(body).trim());
         }
+        if matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) {
+            message.push_str(" (the keys of the request are set by 'agent.request' in karat.json)");
+        }
         Err(message)
     }
 

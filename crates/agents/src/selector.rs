@@ -25,6 +25,13 @@ enum Kind {
     },
 }
 
+/// Selectors of a placeholder, separated by `??`: the first that finds a value counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Alternatives {
+    text: String,
+    selectors: Vec<Selector>,
+}
+
 /// The text at a selector.
 #[derive(Debug, PartialEq)]
 pub(crate) enum SelectedText<'v> {
@@ -160,6 +167,22 @@ impl Selector {
                 node.location().first()?.as_index()
             }
         }
+    }
+}
+
+impl Alternatives {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let selectors = text.split(" ?? ").map(Selector::parse).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), selectors })
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the value of the first selector that finds one; null counts as absent.
+    pub(crate) fn find_non_null<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.selectors.iter().find_map(|selector| selector.find_non_null(value))
     }
 }
 
@@ -304,6 +327,20 @@ mod tests {
     #[case("$..b", json!({"a": [{"b": 1}, {"b": 2}]}), Some(json!(2)))]
     fn finds_values(#[case] text: &str, #[case] value: Value, #[case] expected: Option<Value>) {
         assert_eq!(selector(text).find(&value).cloned(), expected);
+    }
+
+    #[rstest]
+    #[case(json!({"id": 1}), Some(json!(1)))]
+    #[case(json!([{"id": null}, {"response": {"id": 2}}, {"response": {"id": 3}}]), Some(json!(3)))]
+    #[case(json!({"id": null}), None)]
+    fn takes_the_first_alternative_that_finds_a_value(#[case] value: Value, #[case] expected: Option<Value>) {
+        let alternatives = Alternatives::parse("/id ?? $[*].response.id").expect("valid");
+        assert_eq!(alternatives.find_non_null(&value), expected.as_ref());
+    }
+
+    #[test]
+    fn every_alternative_must_be_valid() {
+        assert!(Alternatives::parse("/id ?? id").is_err() && Alternatives::parse("/id ?? $[").is_err());
     }
 
     #[rstest]

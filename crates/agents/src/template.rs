@@ -10,7 +10,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::headers::{MissingVariable, is_variable_name};
-use crate::selector::Selector;
+use crate::selector::Alternatives;
 
 /// The unreserved characters of RFC 3986 are not encoded.
 const URL_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -37,9 +37,9 @@ pub(crate) enum Placeholder {
     Messages,
     /// The message in the form of the history.
     UserMessage,
-    Reply(Selector),
+    Reply(Alternatives),
     Decision,
-    Approval(Selector),
+    Approval(Alternatives),
     Content,
 }
 
@@ -196,7 +196,7 @@ impl Placeholder {
         let is_known = scope.names().iter().find(known).is_some_and(|known| known.ends_with(':') == has_argument);
         let selector = || {
             let fail = |reason| TemplateError::Selector { name: name.to_owned(), reason };
-            Selector::parse(argument).map_err(fail)
+            Alternatives::parse(argument).map_err(fail)
         };
         match keyword {
             _ if !is_known || trimmed != name => {}

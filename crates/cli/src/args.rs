@@ -24,7 +24,7 @@ mod trace_filter;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use karat_workflows::schema::FORMATS;
+use karat_workflows::schema::formats;
 
 pub(crate) use self::agent::{AgentAction, AgentDetectArgs, AgentShowArgs, AgentTryArgs, AgentVerbArgs};
 pub(crate) use self::author::AuthorArgs;
@@ -174,7 +174,7 @@ pub(crate) struct SchemaArgs {
 }
 
 fn schema_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(FORMATS.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help)))
+    PossibleValuesParser::new(formats().map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
 const COMPLETIONS_AFTER_HELP: &str = "\

@@ -43,7 +43,7 @@ pub(crate) struct Printer {
     bar: Mutex<Option<ProgressBar>>,
 }
 
-const DEFAULT_COLUMNS: usize = 80;
+pub(crate) const DEFAULT_COLUMNS: usize = 80;
 const MIN_COLUMNS: usize = 40;
 const MAX_COLUMNS: usize = 160;
 
@@ -89,6 +89,13 @@ impl Printer {
     /// Sets the progress bar, which is hidden while something else is printed.
     pub(crate) fn set_progress_bar(&self, bar: Option<ProgressBar>) {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+
+    /// Removes the progress bar from the terminal.
+    pub(crate) fn clear_progress_bar(&self) {
+        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bar.finish_and_clear();
+        }
     }
 
     /// Breaks GitHub workflow commands in text, if the output is a workflow's log.

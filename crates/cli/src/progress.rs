@@ -8,11 +8,16 @@ use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::result::Outcome;
 
-use crate::printer::Printer;
+use crate::printer::{DEFAULT_COLUMNS, Printer};
 use crate::surface::Surface;
 
 /// Minimum time between updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Columns of the text behind a bar.
+const TEXT_COLUMNS: usize = 62;
+const MIN_BAR_COLUMNS: usize = 5;
+const MAX_BAR_COLUMNS: usize = 30;
 
 /// A bar or a line, which is cleared on drop.
 pub(crate) struct Progress<'p> {
@@ -65,8 +70,15 @@ fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &st
     if !environment.stderr_is_terminal || environment.process.ci {
         return None;
     }
-    let (chars, bar) = if printer.symbols.ascii { ("=> ", "[{bar:30}] ") } else { ("━╸─", "{bar:30} ") };
-    let template = format!("{}{template}", if total.is_some() { bar } else { "" });
+    // A line that fills the terminal would wrap, at the latest when the terminal echoes ^C.
+    let columns = environment.stderr_columns.unwrap_or(DEFAULT_COLUMNS);
+    let width = columns.saturating_sub(TEXT_COLUMNS).clamp(MIN_BAR_COLUMNS, MAX_BAR_COLUMNS);
+    let (chars, bar) = if printer.symbols.ascii {
+        ("=> ", format!("[{{bar:{width}}}] "))
+    } else {
+        ("━╸─", format!("{{bar:{width}}} "))
+    };
+    let template = format!("{}{template}", if total.is_some() { bar.as_str() } else { "" });
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
     bar.set_style(style.with_key("left", time_left).progress_chars(chars));

@@ -46,15 +46,16 @@ impl<'s> Surface<'s> {
     }
 
     /// Runs a workflow; an interrupt ends the program.
-    #[expect(clippy::unused_self, reason = "workflows are run by a surface")]
     pub(crate) fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
     where
         Failure: From<E>,
     {
         let runtime = runtime()?;
         let interrupts = Interrupts::listen(&runtime);
+        let printer = Arc::clone(self.printer);
         runtime.spawn(async move {
             interrupts.wait().await;
+            printer.clear_progress_bar();
             exit_now();
         });
         Ok(runtime.block_on(work)?)
@@ -70,7 +71,6 @@ impl<'s> Surface<'s> {
 
     /// Like [`Self::run_cancellable`], for workflows with prompts. An interrupt during a prompt ends the program;
     /// earlier decisions are saved.
-    #[expect(clippy::unused_self, reason = "workflows are run by a surface")]
     pub(crate) fn run_interactive<T>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> Result<T, Failure>,
@@ -79,8 +79,10 @@ impl<'s> Surface<'s> {
         let interrupts = Interrupts::listen(&runtime);
         let cancel = CancellationToken::new();
         let token = cancel.clone();
+        let printer = Arc::clone(self.printer);
         runtime.spawn(async move {
             interrupts.wait().await;
+            printer.clear_progress_bar();
             if is_asking() {
                 exit_now();
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Not;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::{EarlierCase, MissingCases, Outcome, SuiteResult};
@@ -10,7 +11,7 @@ use crate::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
 /// How a case changed between two runs. A case needs a verdict in both to have changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
     /// Passed before and fails now; with mixed trials, passes significantly less often.
@@ -32,7 +33,7 @@ pub enum Change {
 }
 
 /// The comparison of one case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDiff {
     pub id: String,
@@ -52,6 +53,7 @@ pub struct CaseDiff {
     pub error: Option<String>,
     /// Whether an added case was not run before, or a removed one not now, though it was in the eval file.
     #[serde(skip_serializing_if = "Not::not")]
+    #[schemars(default)]
     pub not_run: bool,
 }
 
@@ -102,8 +104,9 @@ fn missing_cases(diffs: &[CaseDiff], result: &SuiteResult, removed: &BTreeSet<St
 }
 
 /// How a suite changed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SuiteVerdict")]
 pub enum Verdict {
     /// No case passes more or less often than before.
     Unchanged,
@@ -115,10 +118,12 @@ pub enum Verdict {
     Flaky,
     /// Too few cases changed for any significant direction.
     NotEnoughData,
+    /// No case has a verdict in both runs.
+    NothingToCompare,
 }
 
 /// The change of a suite by the exact sign test over its cases, which is `McNemar`'s test for single trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteChange {
     pub verdict: Verdict,
@@ -240,7 +245,9 @@ pub fn suite_change(diffs: &[CaseDiff]) -> SuiteChange {
         }
     }
     let p_value = sign_test(worse, better);
-    let verdict = if worse + better == 0 {
+    let verdict = if count_compared(diffs) == 0 {
+        Verdict::NothingToCompare
+    } else if worse + better == 0 {
         Verdict::Unchanged
     } else if p_value < SIGNIFICANCE {
         if worse > better { Verdict::Regression } else { Verdict::Improvement }
@@ -262,7 +269,7 @@ fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
 }
 
 /// Returns the number of cases that have a verdict in both runs.
-fn count_compared(diffs: &[CaseDiff]) -> usize {
+pub fn count_compared(diffs: &[CaseDiff]) -> usize {
     let is_compared = |change: Change| !matches!(change, Change::Added | Change::Removed | Change::NoVerdict);
     diffs.iter().filter(|diff| is_compared(diff.change)).count()
 }
@@ -409,7 +416,7 @@ mod tests {
         let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), several("t", 0, 0, 3)];
         let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), several("t", 3, 0, 0)];
         let change = suite_change(&diff_cases(&before, &now));
-        assert_eq!((change.verdict, change.p_value), (Verdict::Unchanged, 1.0));
+        assert_eq!((change.verdict, change.p_value), (Verdict::NothingToCompare, 1.0));
     }
 
     #[rstest]

@@ -258,8 +258,13 @@ impl Gates {
 pub fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
     if share.is_none() {
-        let help = value.as_f64().filter(|share| (1.0..=100.0).contains(share));
-        let help = help.map(|percent| format!("did you mean {}?", format_number(percent / 100.0)));
+        // A number just above 1 is a mistake of another kind.
+        let percent = value.as_f64().filter(|share| (2.0..=100.0).contains(share));
+        let help = percent.map_or_else(
+            || "1 means 100 %, 0.95 means 95 %".to_owned(),
+            |percent| format!("did you mean {}?", format_number(percent / 100.0)),
+        );
+        let help = value.is_number().then_some(help);
         let actual = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
         let message = format!("{} must be a number between 0 and 1, found {actual}", path.name());
         problems.push(path, Subject::Value, message, help);
@@ -287,6 +292,7 @@ mod tests {
     #[case(json!({"passRate": null}), &[])]
     #[case(json!({"passRate": 95}), &["/passRate 'passRate' must be a number between 0 and 1, found 95 (did you mean 0.95?)"])]
     #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number between 0 and 1, found -1"])]
+    #[case(json!({"passRate": 1.5}), &["/passRate 'passRate' must be a number between 0 and 1, found 1.5 (1 means 100 %, 0.95 means 95 %)"])]
     #[case(json!({"passrate": "high"}), &["/passrate unknown key 'passrate' (did you mean 'passRate'?)"])]
     #[case(json!({"maxCostUsd": -1, "p95LatencyMs": 0, "maxRegressions": 1.5}), &[
         "/maxCostUsd 'maxCostUsd' must be greater than 0",

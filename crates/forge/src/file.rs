@@ -73,7 +73,10 @@ pub fn merge_cases(
         remarks: file.remarks(header),
     };
     let mut names: BTreeMap<String, String> = BTreeMap::new();
-    for case in cases {
+    // Drafts are approved in any order. A taken id is replaced by the next free one.
+    let mut ordered: Vec<&Value> = cases.iter().collect();
+    ordered.sort_by_cached_key(|case| (file.ids.contains(id_of(case)), number_in(id_of(case))));
+    for case in ordered {
         let id = id_of(case).to_owned();
         if let Some(existing_id) = file.find_same_case(case) {
             names.insert(id, existing_id);
@@ -96,6 +99,11 @@ pub fn merge_cases(
     merged.text = file.json.into_text();
     EvalFile::parse(merged.text.as_bytes(), Origin::new(file_name)).map_err(FileError::InvalidResult)?;
     Ok(merged)
+}
+
+/// Returns the number at the end of an id.
+fn number_in(id: &str) -> Option<u64> {
+    id.rsplit_once('-').and_then(|(_, number)| number.parse().ok())
 }
 
 /// Returns the name of a tool's eval file.
@@ -278,6 +286,18 @@ mod tests {
     fn write(existing: Option<&str>, cases: &[Value], approvals: &[Approval]) -> MergedFile {
         let tool = tool();
         merge_cases(existing.map(str::as_bytes), NAME, &header(&tool), cases, approvals).expect("a valid file")
+    }
+
+    #[test]
+    fn cases_are_in_the_order_of_their_ids() {
+        let cases = ["gs-get-weather-010", "gs-get-weather-002", "gs-get-weather-001"];
+        let cases: Vec<Value> = cases.iter().map(|id| case(id, id)).collect();
+        let file = write(None, &cases, &[]);
+        assert_eq!(file.added, ["gs-get-weather-001", "gs-get-weather-002", "gs-get-weather-010"]);
+        // A case whose id is taken gets the next one.
+        let more = [case("gs-get-weather-002", "Snow?"), case("gs-get-weather-011", "Wind?")];
+        let file = write(Some(&file.text), &more, &[]);
+        assert_eq!(file.added, ["gs-get-weather-011", "gs-get-weather-012"]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn write_atomically(
         // Leave the mode to the umask; temporary files are private to the owner by default.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut temporary = builder.tempfile_in(folder)?;
+    let mut temporary = builder.tempfile_in(folder).map_err(without_temporary_path)?;
     {
         let mut writer = BufWriter::with_capacity(64 * 1024, temporary.as_file_mut());
         write(&mut writer)?;
@@ -40,6 +40,19 @@ pub fn write_atomically(
     temporary.as_file().sync_data()?;
     temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Checks that files can be created in a folder. Creates it if missing.
+pub fn check_writable_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let temporary = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX).tempfile_in(folder);
+    temporary.map(drop).map_err(without_temporary_path)
+}
+
+/// Removes the path of a temporary file from an error: it means nothing to users.
+fn without_temporary_path(error: io::Error) -> io::Error {
+    // The error of the operating system is not accessible.
+    if error.raw_os_error().is_some() { error } else { error.kind().into() }
 }
 
 /// Removes the temporary files of killed processes, where possible.
@@ -131,6 +144,16 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         replace_file(&folder.path().join("a/b"), "made").unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("a/b")).unwrap(), "made");
+    }
+
+    #[test]
+    fn errors_do_not_name_temporary_files() {
+        // A file in place of a folder: root can write to all folders.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let failed = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(file.path()).unwrap_err();
+        assert!(failed.to_string().contains(TEMPORARY_PREFIX), "{failed}");
+        let error = without_temporary_path(failed);
+        assert!(!error.to_string().contains(TEMPORARY_PREFIX), "{error}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod results;
 mod runs;
 mod tables;
 
-pub use atomic::{create_file, replace_file, write_atomically};
+pub use atomic::{check_writable_folder, create_file, replace_file, write_atomically};
 pub use discover::{
     DiscoveredFiles, EvalPath, discover, discover_all, discover_archives, discover_or_empty, looks_like_eval_file,
 };

@@ -79,11 +79,15 @@ impl EarlierResults {
 
     /// Keeps only the cases that did not pass in their newest result.
     pub fn retain_failed(&self, loaded: &mut Vec<LoadedSuite>) -> Result<(), Error> {
+        let mut not_run = 0;
         for LoadedSuite { path, file } in loaded.iter_mut() {
             // A run can cover only some cases, so the newest result is looked up per case.
             let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
             let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
-            for result in self.find_all(suite) {
+            let results = self.find_all(suite);
+            let is_in_file = |id: &&String| file.cases.iter().any(|case| case.id == **id);
+            not_run += results.first().map_or(0, |newest| newest.not_run.iter().filter(is_in_file).count());
+            for result in results {
                 for case in &result.cases {
                     let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));
                     // With several agents in a run, a case fails if it fails for any of them.
@@ -96,7 +100,12 @@ impl EarlierResults {
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
         if loaded.is_empty() {
-            return Err(Error::nothing_selected("no case failed in the earlier results"));
+            let error = Error::nothing_selected("no case failed in the earlier results");
+            return Err(match not_run {
+                0 => error,
+                1 => error.hint("1 case did not run: run it without --only-failed"),
+                count => error.hint(format!("{count} cases did not run: run them without --only-failed")),
+            });
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ fn next_steps(written: &InitOutcome) -> String {
         Some(tool) => format!("  karat forge {}\n", shell_words::quote(tool)),
         None => "  karat tools\n  karat forge TOOL\n".to_owned(),
     };
-    format!("\nnext: {steps}, then\n{change_dir}  karat check\n{draft}  karat run\n")
+    format!("\nnext: {steps}, then\n{change_dir}  karat agent try \"Hello\"\n  karat check\n{draft}  karat run\n")
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub use overlaps::{overlap_edit_text, overlap_list_text, suggestions_text};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use regress::{archived_text, sealed_text};
 pub use reports::{Report, not_stored_warnings, parse_report};
-pub use rerun::{FailedIds, rerun_command};
+pub use rerun::{FailedIds, rerun_command, with_run_ids};
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_lines, review_message, review_screen,
     review_summary,

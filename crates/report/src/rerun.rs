@@ -70,6 +70,27 @@ pub fn rerun_command(
     shell_words::join(words)
 }
 
+/// The flags whose value names a run.
+const RUN_FLAGS: [&str; 3] = ["--baseline", "--baseline-run-id", "--only-failed"];
+
+/// Replaces names of runs such as `latest~1` by ids, since they mean other runs after this one.
+///
+/// `run_id` returns the id for a name, or `None` if the name can stay.
+pub fn with_run_ids(arguments: &[String], run_id: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut fixed: Vec<String> = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        // `--only-failed` takes its value only after a '='.
+        let is_value = fixed.last().is_some_and(|flag| flag != "--only-failed" && RUN_FLAGS.contains(&flag.as_str()));
+        let id = match argument.split_once('=') {
+            _ if is_value => run_id(argument),
+            Some((flag, name)) if RUN_FLAGS.contains(&flag) => run_id(name).map(|id| format!("{flag}={id}")),
+            _ => None,
+        };
+        fixed.push(id.unwrap_or_else(|| argument.clone()));
+    }
+    fixed
+}
+
 /// Removes `--id` and its values from arguments.
 fn without_ids(arguments: &[String]) -> Vec<String> {
     let mut rest = Vec::with_capacity(arguments.len());
@@ -104,6 +125,19 @@ mod tests {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let command = rerun_command(&owned(arguments), &SelectionRequest::default(), &owned(failed), has_baseline);
         assert_eq!(command, expected);
+    }
+
+    #[rstest]
+    #[case(&["run", "--baseline", "latest~1", "latest"], &["run", "--baseline", "ID-latest~1", "latest"])]
+    #[case(&["run", "--baseline=latest"], &["run", "--baseline=ID-latest"])]
+    #[case(&["run", "--baseline-run-id", "latest"], &["run", "--baseline-run-id", "ID-latest"])]
+    #[case(&["run", "--only-failed", "latest"], &["run", "--only-failed", "latest"])]
+    #[case(&["run", "--only-failed=latest~2"], &["run", "--only-failed=ID-latest~2"])]
+    #[case(&["run", "--baseline", "a.json", "--id=latest"], &["run", "--baseline", "a.json", "--id=latest"])]
+    fn replaces_relative_names_of_runs(#[case] arguments: &[&str], #[case] expected: &[&str]) {
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        let run_id = |name: &str| name.starts_with("latest").then(|| format!("ID-{name}"));
+        assert_eq!(with_run_ids(&arguments, run_id), expected);
     }
 
     #[test]

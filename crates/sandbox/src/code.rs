@@ -9,15 +9,39 @@ use wasmtime::component::Component;
 use wasmtime::{CustomCodeMemory, Engine};
 
 use crate::error::SandboxError;
-use crate::guest::{Code, Guest};
+use crate::guest::{Code, Guest, Layout, read_file};
+use crate::memory::MemoryImage;
 
-/// Loads the guest. Pages are read from disk on first use.
+/// Returns the initial memory of the guest's instances.
+pub(crate) fn image(guest: &Guest) -> Result<MemoryImage, SandboxError> {
+    match guest.code() {
+        Code::Embedded(file) => {
+            let layout =
+                Layout::of(file).ok_or_else(|| SandboxError::Engine("the embedded guest is damaged".into()))?;
+            Ok(MemoryImage::embedded(&file[layout.image]))
+        }
+        Code::File(path) => {
+            let invalid = |reason: &str| SandboxError::InvalidGuest { path: path.clone(), reason: reason.to_owned() };
+            let mut file = read_file(path)?;
+            let layout = Layout::of(&file).ok_or_else(|| invalid("it has no initial memory"))?;
+            let offset = layout.image.start as u64;
+            file.truncate(layout.image.end);
+            let bytes = file.split_off(layout.image.start);
+            MemoryImage::in_file(bytes, path, offset)
+                .map_err(|source| SandboxError::Unreadable { path: path.clone(), source })
+        }
+    }
+}
+
+/// Loads the guest's code. Pages are read from disk on first use.
 pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxError> {
     match guest.code() {
-        Code::Embedded(code) => {
+        Code::Embedded(file) => {
+            let layout =
+                Layout::of(file).ok_or_else(|| SandboxError::Engine("the embedded guest is damaged".into()))?;
             // SAFETY: the build compiled this code with wasmtime; it is a static that nothing writes.
             #[expect(unsafe_code, reason = "machine code can only be trusted")]
-            let component = unsafe { Component::deserialize_raw(engine, NonNull::from(*code)) };
+            let component = unsafe { Component::deserialize_raw(engine, NonNull::from(&file[layout.code])) };
             Ok(component?)
         }
         Code::File(path) => {

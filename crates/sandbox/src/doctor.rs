@@ -30,8 +30,6 @@ struct Guarantee {
     name: &'static str,
     /// The source of `eval_it`.
     source: &'static str,
-    /// If true, Python is not restored after each trace, unless isolation is strict.
-    is_stateless: bool,
     isolation: Isolation,
     time: Duration,
     holds: fn(&[Judgement]) -> bool,
@@ -39,8 +37,7 @@ struct Guarantee {
 
 impl Guarantee {
     const fn new(name: &'static str, source: &'static str, holds: fn(&[Judgement]) -> bool) -> Self {
-        let (isolation, time) = (Isolation::Namespace, Limits::MAX.time);
-        Self { name, source, is_stateless: false, isolation, time, holds }
+        Self { name, source, isolation: Isolation::Fresh, time: Limits::MAX.time, holds }
     }
 
     /// Guarantees that a function which does not end is stopped.
@@ -178,25 +175,24 @@ const GUARANTEES: &[Guarantee] = &[
     Guarantee::new("a trace leaves no state behind", CHANGES_A_MODULE, |runs| {
         all(runs, |run| verdict(run) == Some((true, "new")))
     }),
+    Guarantee::new("a trace leaves no objects behind", SHOWS_ADDRESSES, |runs| {
+        all(runs, |run| verdict(run).is_some() && verdict(run) == verdict(&runs[0]))
+    }),
     Guarantee {
-        is_stateless: true,
+        isolation: Isolation::Shared,
         ..Guarantee::new(
-            "each trace has its own namespace",
+            "shared: each trace has its own namespace",
             "seen = []\ndef eval_it(trace):\n    seen.append(1)\n    return len(seen) == 1, str(len(seen))",
             |runs| all(runs, |run| verdict(run) == Some((true, "1"))),
         )
-    },
-    Guarantee {
-        is_stateless: true,
-        isolation: Isolation::Strict,
-        ..Guarantee::new("strict: each trace has its own Python", CHANGES_A_MODULE, |runs| {
-            all(runs, |run| verdict(run) == Some((true, "new")))
-        })
     },
 ];
 
 const CHANGES_A_MODULE: &str = "import json\ndef eval_it(trace):\n    is_new = not hasattr(json, 'mark')\n    \
                              json.mark = json.dumps = json.loads\n    return is_new, 'new' if is_new else 'marked'";
+
+const SHOWS_ADDRESSES: &str = "kept = []\ndef eval_it(trace):\n    kept.append([object() for _ in range(1000)])\n    \
+                              return True, str(id(object())) + repr(object())";
 
 /// Runs after the hostile function on the same thread and must not be affected.
 const WELL_BEHAVED: &str = "import json\ndef eval_afterwards(trace): return json.dumps(trace) == '{\"n\": 1}', 'fine'";
@@ -218,8 +214,8 @@ pub fn check_guarantees(
 
 fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<GuaranteeCheck, SandboxError> {
     let start = Instant::now();
-    let function = Function::new("eval_it".to_owned(), guarantee.source, guarantee.is_stateless);
-    let well_behaved = Function::new("eval_afterwards".to_owned(), WELL_BEHAVED, true);
+    let function = Function::new("eval_it".to_owned(), guarantee.source);
+    let well_behaved = Function::new("eval_afterwards".to_owned(), WELL_BEHAVED);
     let functions = vec![Arc::new(function), Arc::new(well_behaved)];
     let limits = Limits { time: guarantee.time, memory_bytes: MEMORY_LIMIT };
     // One thread, so that both functions run in the same place.

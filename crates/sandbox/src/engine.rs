@@ -10,7 +10,7 @@ use wasmtime::{Config, Engine, ResourceLimiter};
 use crate::code;
 use crate::error::SandboxError;
 use crate::guest::Guest;
-use crate::memory::{RegionCreator, RegionPool};
+use crate::memory::{MemoryImage, RegionCreator};
 
 /// How often running guests check their deadline.
 const EPOCH_INTERVAL: Duration = Duration::from_millis(5);
@@ -69,7 +69,7 @@ impl Sandbox {
     }
 
     fn load(guest: &Guest) -> Result<Self, SandboxError> {
-        let engine = Engine::new(&config())?;
+        let engine = Engine::new(&config(code::image(guest)?))?;
         let component = code::load(&engine, guest)?;
         let start = link_without_capabilities(&engine, &component)?;
         let loaded = Arc::new(LoadedGuest { engine, start, guest_hash: guest.hash().to_owned() });
@@ -91,13 +91,13 @@ impl Sandbox {
     }
 }
 
-fn config() -> Config {
+fn config(image: MemoryImage) -> Config {
     let mut config: Config = include!(concat!(env!("OUT_DIR"), "/settings.rs"));
     config
         // Backtraces of traps are never shown.
         .wasm_backtrace_max_frames(None)
         .with_custom_code_memory(Some(code::code_memory()))
-        .with_host_memory(Arc::new(RegionCreator(Arc::new(RegionPool::default()))));
+        .with_host_memory(Arc::new(RegionCreator(Arc::new(image))));
     config
 }
 

@@ -12,20 +12,17 @@ pub struct Function {
     pub source: Arc<str>,
     /// First twelve hex digits of the source's SHA-256.
     pub code_hash: String,
-    /// Whether the syntax shows that the function cannot leave state behind in Python: it sets no attributes, uses no
-    /// module internals, and so on. If false, Python is restored after each trace.
-    pub is_stateless: bool,
 }
 
 impl Function {
-    pub(crate) fn new(name: String, source: &str, is_stateless: bool) -> Self {
-        Self { name, source: source.into(), code_hash: short_hash(source.as_bytes()), is_stateless }
+    pub(crate) fn new(name: String, source: &str) -> Self {
+        Self { name, source: source.into(), code_hash: short_hash(source.as_bytes()) }
     }
 
     /// Creates a function without validation, for tests of the sandbox boundary.
     #[doc(hidden)]
     pub fn unvalidated(name: &str, source: &str) -> Self {
-        Self::new(name.to_owned(), source, false)
+        Self::new(name.to_owned(), source)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -18,7 +19,15 @@ const SHORT_HASH_DIGITS: usize = 12;
 const COMPONENT_MAGIC: &[u8] = b"\0asm";
 const CODE_MAGIC: &[u8] = b"\x7fELF";
 
-/// A guest takes about 34 MB.
+/// The end of a guest file: a mark and the lengths of the machine code and of the initial memory, as `guest/component.py`
+/// writes them.
+const TRAILER_BYTES: usize = 24;
+const TRAILER_MARK: &[u8; 8] = b"KARATIMG";
+
+/// The initial memory starts at a multiple of this.
+const IMAGE_ALIGNMENT: usize = 64 << 10;
+
+/// A guest takes about 36 MB.
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
 struct Embedded {
@@ -38,10 +47,33 @@ pub struct Guest {
     build_tools: Option<&'static str>,
 }
 
-/// Location of the machine code.
+/// Location of the guest's file.
 pub(crate) enum Code {
     Embedded(&'static [u8]),
     File(PathBuf),
+}
+
+/// The parts of a guest's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) code: Range<usize>,
+    /// The initial memory of every instance.
+    pub(crate) image: Range<usize>,
+}
+
+impl Layout {
+    /// Reads the end of a file; `None` if it is not a guest.
+    pub(crate) fn of(file: &[u8]) -> Option<Self> {
+        let end = file.len().checked_sub(TRAILER_BYTES)?;
+        let (mark, lengths) = file[end..].split_first_chunk::<8>()?;
+        let (code, lengths) = lengths.split_first_chunk::<8>()?;
+        let (image, _) = lengths.split_first_chunk::<8>()?;
+        let length = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
+        let (code, image) = (length(code)?, length(image)?);
+        let start = code.checked_next_multiple_of(IMAGE_ALIGNMENT)?;
+        let is_whole = mark == TRAILER_MARK && start.checked_add(image) == Some(end);
+        is_whole.then_some(Self { code: 0..code, image: start..end })
+    }
 }
 
 impl Guest {
@@ -67,6 +99,9 @@ impl Guest {
         }
         if !bytes.starts_with(CODE_MAGIC) {
             return Err(invalid("it is not machine code"));
+        }
+        if Layout::of(&bytes).is_none() {
+            return Err(invalid("it has no initial memory: compile it with this version's guest/compile.py"));
         }
         Ok(Self { code: Code::File(path.to_owned()), sha256: sha256(&bytes), build_tools: None })
     }
@@ -102,7 +137,7 @@ impl Guest {
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, SandboxError> {
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SandboxError> {
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
     read.map(|_| bytes).map_err(|source| unreadable(path, source))
@@ -140,12 +175,26 @@ mod tests {
     }
 
     #[test]
+    fn finds_the_parts_of_a_guest() {
+        let mut file = vec![1; IMAGE_ALIGNMENT + 10];
+        file.extend(TRAILER_MARK);
+        file.extend(5_u64.to_le_bytes());
+        file.extend(10_u64.to_le_bytes());
+        let image = IMAGE_ALIGNMENT..IMAGE_ALIGNMENT + 10;
+        assert_eq!(Layout::of(&file), Some(Layout { code: 0..5, image }));
+        assert_eq!(Layout::of(&file[1..]), None);
+        assert_eq!(Layout::of(b""), None);
+    }
+
+    #[test]
     fn rejects_files_without_machine_code() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("guest.cwasm");
-        for (content, expected) in
-            [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")]
-        {
+        for (content, expected) in [
+            (&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"),
+            (b"text", "it is not machine code"),
+            (b"\x7fELF and more than a trailer has", "it has no initial memory"),
+        ] {
             fs::write(&path, content).expect("written");
             let error = Guest::find(Some(&path)).err().expect("an invalid guest").to_string();
             assert!(error.contains(expected) && error.contains(&path.display().to_string()), "{error}");

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
+use tracing::trace;
 use wasmtime::component::TypedFunc;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::engine::{Host, Sandbox};
 use crate::frame::{Frame, FrameKind};
 use crate::function::Function;
-use crate::memory::{Region, Snapshot, take_allocated_regions};
+use crate::memory::{Region, RestoreMethod, Restored, Snapshot, take_allocated_regions};
 
 /// Memory that Python may use to start, before the function's limit applies.
 const STARTUP_MEMORY: usize = 64 << 20;
@@ -21,17 +22,39 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Overhead of the allocator for a large allocation.
 const ALLOCATOR_OVERHEAD: usize = 1 << 20;
 
-/// Size of the end of the memory, where Python's allocator keeps its end marker.
-const MEMORY_TAIL: usize = 64 << 10;
-
 /// A Python instance with a prepared function.
 pub(crate) struct Instance {
-    // First, so that it is dropped before the store returns the memory.
-    region: Arc<Region>,
     store: Store<Host>,
-    judge: TypedFunc<(Vec<u8>,), (Vec<u8>,)>,
+    judge: JudgeFunction,
     /// The memory before the first trace.
     snapshot: Snapshot,
+}
+
+/// Runs the function on a trace in Python's marshal format.
+type JudgeFunction = TypedFunc<(Vec<u8>,), (Vec<u8>,)>;
+
+/// When the function's source, which defines it, runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceRun {
+    /// Before the first trace; every trace starts with the state after that.
+    Once,
+    /// For each trace, in a new namespace.
+    EachTrace,
+}
+
+/// The reason that there is no instance.
+#[derive(Debug)]
+pub(crate) enum PrepareError {
+    /// No instance can be prepared.
+    Function(EvalError),
+    /// The source cannot run before the first trace. If it runs for each trace, each gets its error.
+    SourceRun,
+}
+
+impl From<EvalError> for PrepareError {
+    fn from(error: EvalError) -> Self {
+        Self::Function(error)
+    }
 }
 
 /// The judgement of one trace, and whether the instance can be reused.
@@ -55,20 +78,13 @@ pub(crate) enum InstanceState {
 
 impl Instance {
     /// Starts Python and compiles a function in it.
-    pub(crate) fn prepare(sandbox: &Sandbox, function: &Function, limits: Limits) -> Result<Self, EvalError> {
-        let host =
-            Host { deadline: Instant::now() + PREPARE_TIMEOUT, max_memory: STARTUP_MEMORY, hit_memory_limit: false };
-        let mut store = Store::new(sandbox.engine(), host);
-        store.limiter(|host| host);
-        // Compare with the clock instead of counting ticks, which are late on a busy machine.
-        store.epoch_deadline_callback(|context| {
-            if Instant::now() >= context.data().deadline {
-                Err(Trap::Interrupt.into())
-            } else {
-                Ok(UpdateDeadline::Continue(1))
-            }
-        });
-        store.set_epoch_deadline(1);
+    pub(crate) fn prepare(
+        sandbox: &Sandbox,
+        function: &Function,
+        limits: Limits,
+        source_run: SourceRun,
+    ) -> Result<Self, PrepareError> {
+        let mut store = new_store(sandbox);
         drop(take_allocated_regions());
         let instance = sandbox.start().instantiate(&mut store).map_err(|error| start_error(&error))?;
         let region = single_region(take_allocated_regions())?;
@@ -76,37 +92,36 @@ impl Instance {
             instance.get_typed_func(&mut store, "prepare").map_err(|error| start_error(&error))?;
         let reserve: TypedFunc<(u32,), ()> =
             instance.get_typed_func(&mut store, "reserve").map_err(|error| start_error(&error))?;
+        let load: TypedFunc<(), (Vec<u8>,)> =
+            instance.get_typed_func(&mut store, "load").map_err(|error| start_error(&error))?;
         let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| start_error(&error))?;
 
         let (answer,) = prepare
             .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone()))
             .map_err(|error| abort_error(&error, store.data(), PREPARE_TIMEOUT))?;
-        match Frame::read(&answer).map(|frame| (frame.kind, frame.text)) {
-            Some((FrameKind::Ready, _)) => {}
-            Some((FrameKind::Syntax, text)) => return Err(EvalError::new(ErrorKind::Syntax, text)),
-            Some((FrameKind::Memory, _)) if store.data().hit_memory_limit => return Err(out_of_memory(limits)),
-            // Python's parser raises MemoryError when it runs out of nesting levels.
-            Some((FrameKind::Memory, _)) => {
-                return Err(EvalError::new(ErrorKind::Syntax, "the source is nested too deeply for Python's parser"));
-            }
-            _ => return Err(EvalError::new(ErrorKind::Internal, "Python did not start")),
-        }
-        // Reserve all memory that the function may use, so that the memory never grows and can be restored.
-        let low = region.size();
-        store.data_mut().max_memory = low.saturating_add(limits.memory_bytes).saturating_add(ALLOCATOR_OVERHEAD);
+        check_prepared(&answer, store.data(), limits)?;
+        // Reserve all memory that the function may use, so that the memory never grows: it could not shrink.
+        let used = region.size();
+        store.data_mut().max_memory = used.saturating_add(limits.memory_bytes).saturating_add(ALLOCATOR_OVERHEAD);
         let reserved = u32::try_from(limits.memory_bytes).unwrap_or(u32::MAX);
         reserve.call(&mut store, (reserved,)).map_err(|error| abort_error(&error, store.data(), PREPARE_TIMEOUT))?;
         store.data_mut().max_memory = region.size();
-        let snapshot = Snapshot::take(&region, low, MEMORY_TAIL);
-        Ok(Self { region, store, judge, snapshot })
+        if source_run == SourceRun::Once {
+            start_call(&mut store, limits.time);
+            let answer = load.call(&mut store, ()).map(|(answer,)| Frame::read(&answer).map(|frame| frame.kind));
+            if !matches!(answer, Ok(Some(FrameKind::Ready))) || store.data().hit_memory_limit {
+                return Err(PrepareError::SourceRun);
+            }
+        }
+        let snapshot = Snapshot::capture(region, RestoreMethod::detect())
+            .ok_or_else(|| EvalError::new(ErrorKind::Internal, "cannot capture Python's memory"))?;
+        Ok(Self { store, judge, snapshot })
     }
 
     /// Runs the function on a trace in Python's marshal format.
     pub(crate) fn judge(&mut self, trace: Vec<u8>, limits: Limits) -> RunOutput {
         let start = Instant::now();
-        self.store.data_mut().deadline = start + limits.time;
-        self.store.data_mut().hit_memory_limit = false;
-        self.store.set_epoch_deadline(1);
+        start_call(&mut self.store, limits.time);
         let called = self.judge.call(&mut self.store, (trace,));
         let elapsed = start.elapsed();
         let (answer,) = match called {
@@ -152,8 +167,54 @@ impl Instance {
     }
 
     /// Restores the memory from before the first trace. Returns false if that fails.
+    ///
+    /// This is all of an instance's state. Its tables and other globals than the stack pointer never change, which the
+    /// build of the guest verifies (`guest/component.py`); the stack pointer is reset by a call that returns, and an
+    /// instance whose call did not return is not used again. No import that returns gives the guest a resource.
     pub(crate) fn restore(&mut self) -> bool {
-        self.snapshot.restore(&self.region)
+        let restored = self.snapshot.restore();
+        if let Some(Restored { compared, changed }) = restored {
+            trace!(compared, changed, "restored pages of Python's memory");
+        }
+        restored.is_some()
+    }
+}
+
+fn new_store(sandbox: &Sandbox) -> Store<Host> {
+    let host = Host { deadline: Instant::now() + PREPARE_TIMEOUT, max_memory: STARTUP_MEMORY, hit_memory_limit: false };
+    let mut store = Store::new(sandbox.engine(), host);
+    store.limiter(|host| host);
+    // Compare with the clock instead of counting ticks, which are late on a busy machine.
+    store.epoch_deadline_callback(|context| {
+        if Instant::now() >= context.data().deadline {
+            Err(Trap::Interrupt.into())
+        } else {
+            Ok(UpdateDeadline::Continue(1))
+        }
+    });
+    store.set_epoch_deadline(1);
+    store
+}
+
+/// Resets the host's state before a call with a time limit.
+fn start_call(store: &mut Store<Host>, time: Duration) {
+    let host = store.data_mut();
+    host.deadline = Instant::now() + time;
+    host.hit_memory_limit = false;
+    store.set_epoch_deadline(1);
+}
+
+/// Checks the answer of `prepare`.
+fn check_prepared(answer: &[u8], host: &Host, limits: Limits) -> Result<(), EvalError> {
+    match Frame::read(answer).map(|frame| (frame.kind, frame.text)) {
+        Some((FrameKind::Ready, _)) => Ok(()),
+        Some((FrameKind::Syntax, text)) => Err(EvalError::new(ErrorKind::Syntax, text)),
+        Some((FrameKind::Memory, _)) if host.hit_memory_limit => Err(out_of_memory(limits)),
+        // Python's parser raises MemoryError when it runs out of nesting levels.
+        Some((FrameKind::Memory, _)) => {
+            Err(EvalError::new(ErrorKind::Syntax, "the source is nested too deeply for Python's parser"))
+        }
+        _ => Err(EvalError::new(ErrorKind::Internal, "Python did not start")),
     }
 }
 
@@ -179,7 +240,11 @@ fn abort_error(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalErr
         Some(Trap::UnreachableCodeReached) | None if host.hit_memory_limit => {
             EvalError::new(ErrorKind::Memory, "ran out of memory")
         }
-        Some(Trap::StackOverflow) => EvalError::new(ErrorKind::Memory, "stack overflow"),
+        // Python notices most recursions that are too deep, but not all.
+        Some(Trap::StackOverflow) => EvalError::new(
+            ErrorKind::Exception,
+            "RecursionError: data is nested too deeply, or a recursion is too deep",
+        ),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python crashed: {trap}")),
         None => EvalError::new(ErrorKind::Internal, format!("Python called a blocked system function: {error:#}")),
     }

@@ -34,15 +34,16 @@ pub use guest::Guest;
 pub use lines::{
     Input, InputError, Lines, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit, read_lines,
 };
+pub use memory::RestoreMethod;
 pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
 
 /// The state that executions of different traces may share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each trace gets its own namespace. Python is restored after any execution that could leave state behind.
+    /// Every trace starts with the same Python memory, byte for byte, as if it were judged alone.
     #[default]
-    Namespace,
-    /// Python is restored after every trace.
-    Strict,
+    Fresh,
+    /// Each trace gets its own namespace in a Python that earlier traces used. Python is put back after an error.
+    Shared,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +25,9 @@ use crate::worker::{MAX_CACHED_INSTANCES, Worker, error_judgement};
 
 /// Number of batches in progress per thread.
 const BATCHES_AHEAD: usize = 4;
+
+/// Stack size of the thread that reads traces; enough to convert deeply nested ones.
+const READER_STACK: usize = 16 << 20;
 
 /// How often the consumer looks for judged traces of an unfinished batch.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -63,7 +66,23 @@ pub enum StreamError<E> {
 }
 
 /// A batch with its number.
-type Batch<K> = (u64, Vec<Input<K>>);
+type Batch<K> = (u64, Vec<Unjudged<K>>);
+
+/// A trace to judge.
+enum Unjudged<K> {
+    Text(Input<K>),
+    /// Converted while all threads were busy.
+    Converted(Judged<K>, Trace),
+}
+
+impl<K> Unjudged<K> {
+    fn convert(self) -> (Judged<K>, Trace) {
+        match self {
+            Self::Text(input) => read_trace(input),
+            Self::Converted(judged, trace) => (judged, trace),
+        }
+    }
+}
 
 /// A message to the consumer of judgements.
 enum Message<E> {
@@ -103,7 +122,7 @@ impl Sandbox {
             end: None,
             stop: Arc::clone(&stop),
         };
-        spawn("karat-traces", 1 << 20, read(traces, allowed, work, out.clone()))?;
+        spawn("karat-traces", READER_STACK, read(traces, allowed, work, out.clone()))?;
         let batches = Arc::new(Mutex::new(batches));
         let task = Arc::new(task.clone());
         for _ in 0..jobs {
@@ -167,8 +186,23 @@ fn read<K, E>(
                     return;
                 }
             };
-            if allowed.recv().is_err() || work.send((number, batch)).is_err() {
+            if allowed.recv().is_err() {
                 return;
+            }
+            let batch = batch.into_iter().map(Unjudged::Text).collect();
+            match work.try_send((number, batch)) {
+                Ok(()) => {}
+                // All threads are busy, so convert the traces meanwhile.
+                Err(TrySendError::Full((number, batch))) => {
+                    let converted = batch.into_iter().map(|trace| {
+                        let (judged, trace) = trace.convert();
+                        Unjudged::Converted(judged, trace)
+                    });
+                    if work.send((number, converted.collect())).is_err() {
+                        return;
+                    }
+                }
+                Err(TrySendError::Disconnected(_)) => return,
             }
             number += 1;
         }
@@ -205,11 +239,11 @@ impl<K> Thread<K> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn judge_batch(&mut self, number: u64, batch: Vec<Input<K>>) -> ControlFlow<()> {
+    fn judge_batch(&mut self, number: u64, batch: Vec<Unjudged<K>>) -> ControlFlow<()> {
         let task = Arc::clone(&self.task);
         if task.functions.len() <= MAX_CACHED_INSTANCES {
-            for (index, input) in batch.into_iter().enumerate() {
-                let (mut judged, trace) = read_trace(input);
+            for (index, trace) in batch.into_iter().enumerate() {
+                let (mut judged, trace) = trace.convert();
                 for function in &task.functions {
                     self.judge(function, &mut judged, &trace)?;
                 }
@@ -218,7 +252,7 @@ impl<K> Thread<K> {
             return ControlFlow::Continue(());
         }
         // One function at a time, so that a thread does not have to start Python for each trace.
-        let mut traces: Vec<_> = batch.into_iter().map(read_trace).collect();
+        let mut traces: Vec<_> = batch.into_iter().map(Unjudged::convert).collect();
         for function in &task.functions {
             for (judged, trace) in &mut traces {
                 self.judge(function, judged, trace)?;

@@ -9,10 +9,10 @@ use tracing::{trace, trace_span};
 use crate::Isolation;
 use crate::engine::Sandbox;
 use crate::function::Function;
-use crate::instance::{Instance, InstanceState, RunOutput};
+use crate::instance::{Instance, InstanceState, PrepareError, SourceRun};
 
-/// Maximum number of instances per thread; each can grow to a function's memory limit.
-pub(crate) const MAX_CACHED_INSTANCES: usize = 4;
+/// Maximum number of instances per thread. Between traces, each takes a few megabytes.
+pub(crate) const MAX_CACHED_INSTANCES: usize = 16;
 
 /// Runs functions on traces, one after the other.
 pub(crate) struct Worker {
@@ -21,6 +21,8 @@ pub(crate) struct Worker {
     isolation: Isolation,
     /// The most recently used entry is last.
     cache: Vec<CacheEntry>,
+    /// Functions whose source raises an error, takes too long or needs too much memory.
+    failing_sources: Vec<Arc<Function>>,
 }
 
 struct CacheEntry {
@@ -31,6 +33,7 @@ struct CacheEntry {
 enum Python {
     /// Nothing ran in it since it was started or restored.
     New(Instance),
+    /// Traces were judged in it, with shared isolation.
     Used(Instance),
     /// The function cannot be prepared, and a retry would fail the same way.
     Failed(EvalError),
@@ -38,7 +41,7 @@ enum Python {
 
 impl Worker {
     pub(crate) fn new(sandbox: Sandbox, limits: Limits, isolation: Isolation) -> Self {
-        Self { sandbox, limits, isolation, cache: Vec::new() }
+        Self { sandbox, limits, isolation, cache: Vec::new(), failing_sources: Vec::new() }
     }
 
     /// Judges a trace in Python's marshal format.
@@ -55,45 +58,41 @@ impl Worker {
 
     fn judge_with_reuse(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
         let (judgement, python) = match self.python_for(function) {
-            Python::Failed(error) => (error_judgement(error.clone()), Python::Failed(error)),
-            Python::New(instance) => return self.run(function, instance, trace),
+            Python::Failed(error) => (error_judgement(error.clone()), Some(Python::Failed(error))),
+            Python::New(instance) => self.run(instance, trace),
             Python::Used(mut instance) => {
                 let output = instance.judge(trace.to_vec(), self.limits);
-                if depends_on_earlier_traces(&output) {
-                    if output.state != InstanceState::Dead && instance.restore() {
-                        return self.run(function, instance, trace);
+                // Earlier traces may still occupy the memory that was missing.
+                if output.hit_memory_limit {
+                    if output.state == InstanceState::Dead || !instance.restore() {
+                        drop(instance);
+                        // The instance is no longer cached, so a new one is started.
+                        return self.judge_with_reuse(function, trace);
                     }
-                    drop(instance);
-                    // The instance is no longer cached, so a new one is started.
-                    return self.judge_with_reuse(function, trace);
-                }
-                let judgement = output.judgement;
-                match self.recycle(function, instance, output.state) {
-                    Some(python) => (judgement, python),
-                    None => return judgement,
+                    self.run(instance, trace)
+                } else {
+                    (output.judgement, self.recycle(instance, output.state))
                 }
             }
         };
-        self.cache.push(CacheEntry { function: Arc::clone(function), python });
+        if let Some(python) = python {
+            self.cache.push(CacheEntry { function: Arc::clone(function), python });
+        }
         judgement
     }
 
-    /// Runs a function in an instance in which nothing ran before.
-    fn run(&mut self, function: &Arc<Function>, mut instance: Instance, trace: &[u8]) -> Judgement {
+    /// Runs a function in an instance in which nothing ran before, and returns what to keep of it.
+    fn run(&self, mut instance: Instance, trace: &[u8]) -> (Judgement, Option<Python>) {
         let output = instance.judge(trace.to_vec(), self.limits);
-        if let Some(python) = self.recycle(function, instance, output.state) {
-            self.cache.push(CacheEntry { function: Arc::clone(function), python });
-        }
-        output.judgement
+        (output.judgement, self.recycle(instance, output.state))
     }
 
     /// Prepares an instance for the next trace, if possible.
-    fn recycle(&self, function: &Function, mut instance: Instance, state: InstanceState) -> Option<Python> {
-        let can_reuse = function.is_stateless && self.isolation == Isolation::Namespace;
-        match state {
-            InstanceState::Dead => None,
-            InstanceState::Clean if can_reuse => Some(Python::Used(instance)),
-            InstanceState::Clean | InstanceState::Dirty => instance.restore().then_some(Python::New(instance)),
+    fn recycle(&self, mut instance: Instance, state: InstanceState) -> Option<Python> {
+        match (state, self.isolation) {
+            (InstanceState::Dead, _) => None,
+            (InstanceState::Clean, Isolation::Shared) => Some(Python::Used(instance)),
+            (InstanceState::Clean | InstanceState::Dirty, _) => instance.restore().then_some(Python::New(instance)),
         }
     }
 
@@ -105,24 +104,24 @@ impl Worker {
         if self.cache.len() >= MAX_CACHED_INSTANCES {
             self.cache.remove(0);
         }
-        match Instance::prepare(&self.sandbox, function, self.limits) {
-            Ok(instance) => Python::New(instance),
-            Err(error) => Python::Failed(error),
-        }
+        self.start(function).map_or_else(Python::Failed, Python::New)
     }
-}
 
-/// Whether a new Python could give another result: the output shows an address, or memory ran out that earlier traces
-/// may still have occupied.
-fn depends_on_earlier_traces(RunOutput { judgement, hit_memory_limit, .. }: &RunOutput) -> bool {
-    let text = match &judgement.conclusion {
-        // A second attempt would take as long again.
-        Conclusion::Error(error) if error.kind == ErrorKind::Timeout => return false,
-        _ if *hit_memory_limit => return true,
-        Conclusion::Verdict { reason, .. } => reason,
-        Conclusion::Error(error) => &error.message,
-    };
-    [text, &judgement.stdout, &judgement.stderr].into_iter().any(|text| text.contains(" at 0x"))
+    fn start(&mut self, function: &Arc<Function>) -> Result<Instance, EvalError> {
+        let is_failing = |failing: &Arc<Function>| Arc::ptr_eq(failing, function);
+        // With shared isolation, a namespace for each trace is all that separates them.
+        if self.isolation == Isolation::Fresh && !self.failing_sources.iter().any(is_failing) {
+            match Instance::prepare(&self.sandbox, function, self.limits, SourceRun::Once) {
+                Ok(instance) => return Ok(instance),
+                Err(PrepareError::Function(error)) => return Err(error),
+                Err(PrepareError::SourceRun) => self.failing_sources.push(Arc::clone(function)),
+            }
+        }
+        Instance::prepare(&self.sandbox, function, self.limits, SourceRun::EachTrace).map_err(|error| match error {
+            PrepareError::Function(error) => error,
+            PrepareError::SourceRun => EvalError::new(ErrorKind::Internal, "the source ran before the first trace"),
+        })
+    }
 }
 
 pub(crate) fn error_judgement(error: EvalError) -> Judgement {

@@ -53,7 +53,7 @@ fn from_database(cause: &dyn DatabaseError) -> StoreError {
         ),
         Some(READ_ONLY) => error_with_hint(
             "the store is read-only",
-            "make its file and folder writable: even for reading, SQLite writes a journal next to the file",
+            "make its file and folder writable; to read it, another command must not be writing to it",
         ),
         Some(FULL) => error_with_hint(
             format!("cannot write to the store: {DISK_FULL}"),

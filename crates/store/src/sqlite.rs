@@ -1,6 +1,7 @@
 //! Opens SQLite files.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,52 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 const ACQUIRE_GRACE: Duration = Duration::from_secs(10);
 const MAX_READERS: u32 = 4;
 
-/// Opens a file. Creates it and its folder if missing.
+/// Opens a file. Creates it and its folder if missing. A file that cannot be written is opened for reading.
 pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
-    open_with_timeout(path, BUSY_TIMEOUT).await
+    let failed = match open_with_timeout(path, BUSY_TIMEOUT).await {
+        Err(failed) if is_complete_file(path) && !is_writable(path) => failed,
+        opened => return opened,
+    };
+    // Needs a migration, or another reason that has nothing to do with writing.
+    open_read_only(path).await?.ok_or(failed)
+}
+
+/// Opens a current file without a journal; `None` if it has to be migrated.
+async fn open_read_only(path: &Path) -> Result<Option<Database>, StoreError> {
+    let label = path.display().to_string();
+    // Without `immutable`, SQLite would create files in the folder.
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .immutable(true)
+        .pragma("temp_store", "memory")
+        .disable_statement_logging();
+    let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
+    let writer = pool().max_connections(1).connect_lazy_with(options.clone());
+    let readers = pool().max_connections(MAX_READERS).connect_lazy_with(options);
+    let mut connection = writer.acquire().await.map_err(|cause| open_error(cause, &label))?;
+    let is_current = is_current(&mut connection, &label).await?;
+    drop(connection);
+    Ok(is_current.then(|| Database::sqlite(writer, readers, &label)))
+}
+
+/// Whether a file exists and has all its data, none of it in a journal.
+fn is_complete_file(path: &Path) -> bool {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-wal");
+    length(path) > 0 && length(Path::new(&journal)) == 0
+}
+
+/// Whether the file and its folder can be written.
+fn is_writable(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let probe = folder.join(format!(".karat-{}.tmp", std::process::id()));
+    let is_folder_writable = File::create_new(&probe).is_ok();
+    if is_folder_writable {
+        std::fs::remove_file(&probe).ok();
+    }
+    is_folder_writable && File::options().write(true).open(path).is_ok()
 }
 
 async fn open_with_timeout(path: &Path, busy_timeout: Duration) -> Result<Database, StoreError> {
@@ -227,6 +271,27 @@ mod tests {
             sqlx::query_scalar("select sqlite_version()").fetch_one(writer(&store)).await.expect("a version");
         let numbers: Vec<u64> = version.split('.').map(|part| part.parse().expect("a number")).collect();
         assert!(numbers >= vec![3, 51, 3], "{version}: before 3.51.3 a checkpoint can damage the file");
+    }
+
+    /// As on a read-only medium.
+    #[tokio::test]
+    async fn reads_without_writing_to_the_folder() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("karat.db");
+        let store = open(&path).await.expect("a store");
+        store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect("stored");
+        // While the journal has data, the file is incomplete.
+        assert!(!is_complete_file(&path));
+        store.close().await;
+        assert!(is_complete_file(&path) && is_writable(&path));
+        assert!(!is_writable(&folder.path().join("missing/karat.db")));
+        let database = open_read_only(&path).await.expect("readable").expect("a current file");
+        let pool = database.sqlite_writer().expect("SQLite");
+        let count: i64 = sqlx::query_scalar("select count(*) from traces").fetch_one(pool).await.expect("a number");
+        assert_eq!(count, 1);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "a single file");
+        let written = sqlx::query("delete from traces").execute(pool).await.expect_err("read-only");
+        assert_eq!(query_error(written).message, "the store is read-only");
     }
 
     #[tokio::test]

@@ -42,6 +42,7 @@ pub enum AgentProduct {
     Mastra,
     Messages,
     N8n,
+    OtelAgent,
     OwnApi,
     Rasa,
     Responses,
@@ -84,6 +85,11 @@ impl AgentServer {
 
     /// Starts a server on a free port.
     pub fn start(product: AgentProduct) -> Self {
+        Self::start_with(product, &[])
+    }
+
+    /// Starts a server on a free port, with more environment variables.
+    pub fn start_with(product: AgentProduct, variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("create a temporary folder");
         let launch = product.launch();
         let current_dir = match launch.example {
@@ -104,7 +110,7 @@ impl AgentServer {
                 command.arg(if argument == "PORT" { OsStr::new(&port) } else { argument.as_os_str() });
             }
             command.current_dir(&current_dir).env("HOME", folder.path()).env("PYTHONDONTWRITEBYTECODE", "1");
-            command.envs(launch.variables.iter().copied());
+            command.envs(launch.variables.iter().chain(variables).copied());
             command
         };
         let server = BackgroundServer::start(command, launch.ready);
@@ -167,6 +173,7 @@ impl AgentProduct {
             Self::Mastra => Launch::node("mastra", "/api/agents"),
             Self::Messages => Launch::fake("messages", "/v1/models"),
             Self::N8n => Launch::fake("n8n", "/healthz"),
+            Self::OtelAgent => Launch::python(TestTool::OpenTelemetry, "agent.py", "otel-agent", "/health"),
             Self::OwnApi => Launch::plain_python("own-api"),
             Self::Rasa => Launch::fake("rasa", "/"),
             Self::Responses => Launch::fake("responses", "/v1/models"),

@@ -196,7 +196,8 @@ impl Drop for BackgroundServer {
     }
 }
 
-fn free_port() -> u16 {
+/// Returns a port that is free at the moment.
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind a free port");
     listener.local_addr().expect("local address").port()
 }

@@ -19,6 +19,10 @@ use crate::{
 };
 use karat_chat::lenient::{json_error, replace_lone_surrogates};
 
+/// Maximum number of values without a known format before the first one that has one.
+const MAX_UNRECOGNISED: usize = 1000;
+
+const UNKNOWN_FORMAT: &str = "unrecognised trace format";
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 
 /// Why a piece could not be read.
@@ -50,6 +54,7 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         line_messages: Vec::new(),
         first_message_location: None,
         session: None,
+        unrecognised: Vec::new(),
         requires_id: true,
     }
 }
@@ -68,6 +73,8 @@ pub struct TraceReader {
     line_messages: Vec<Value>,
     first_message_location: Option<Location>,
     session: Option<Session>,
+    /// The values before the first one with a known format.
+    unrecognised: Vec<Location>,
     requires_id: bool,
 }
 
@@ -193,13 +200,32 @@ impl TraceReader {
                 return Ok(());
             }
             if self.last_format.is_none() {
-                return Err(unknown(&text.location.to_string()));
+                self.unrecognised.push(text.location);
+                return if self.unrecognised.len() < MAX_UNRECOGNISED { Ok(()) } else { self.reject_unrecognised() };
             }
-            return Err(ReadError::Refused(refused("unrecognised trace format".to_owned())));
+            return Err(ReadError::Refused(refused(UNKNOWN_FORMAT.to_owned())));
         };
-        self.last_format = Some(format);
+        self.recognise(format);
         self.read_value(format, value, &bytes, text.location);
         Ok(())
+    }
+
+    /// Sets the format of the last value, and refuses the values before the first one with a format.
+    fn recognise(&mut self, format: TraceFormat) {
+        self.last_format = Some(format);
+        let unrecognised = std::mem::take(&mut self.unrecognised);
+        // Coding agents add kinds of lines with each version.
+        if !matches!(format, TraceFormat::ClaudeCode | TraceFormat::Codex) {
+            for location in unrecognised {
+                self.refuse(location.to_string(), UNKNOWN_FORMAT.to_owned());
+            }
+        }
+    }
+
+    /// Returns an error if no value had a known format.
+    fn reject_unrecognised(&mut self) -> Result<(), ReadError> {
+        let unrecognised = std::mem::take(&mut self.unrecognised);
+        unrecognised.first().map_or(Ok(()), |first| Err(unknown(&first.to_string())))
     }
 
     /// Returns the format of the open session if a value is recognised only within it.
@@ -277,7 +303,7 @@ impl TraceReader {
         let Some(location) = self.first_message_location.take() else { return };
         let value = Value::Array(std::mem::take(&mut self.line_messages));
         let format = self.given_format.or_else(|| detect(&value, self.last_format)).unwrap_or(TraceFormat::OpenAi);
-        self.last_format = Some(format);
+        self.recognise(format);
         let text = value.to_string();
         self.read_item(format, value, text.as_bytes(), location);
     }
@@ -401,7 +427,7 @@ impl Iterator for TraceReader {
                     Ok(None) => {
                         self.flush_conversation();
                         self.flush_session();
-                        return self.next_ready();
+                        return self.next_ready().or_else(|| self.reject_unrecognised().err().map(Err));
                     }
                     Ok(Some(text)) => {
                         let result = self.read_text(text);

@@ -1,10 +1,11 @@
 //! Compares two results or runs.
 
 use karat_core::case::Tier;
-use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
+use karat_core::diff::{CaseDiff, Change, SuiteChange, count_compared, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Incomplete};
 use karat_project::{Layout, ResultFile, Run, list_runs};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -58,8 +59,9 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(title = "karat diff")]
 pub struct RunComparison {
     pub before_run_id: String,
     pub now_run_id: String,
@@ -68,12 +70,15 @@ pub struct RunComparison {
     pub before_incomplete: Option<Incomplete>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now_incomplete: Option<Incomplete>,
+    /// Cases with a verdict in both runs.
+    pub compared: usize,
     pub regressions: usize,
     pub new_passes: usize,
     pub suites: Vec<SuiteDiff>,
 }
 
-#[derive(Debug, Serialize)]
+/// The comparison of a suite.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteDiff {
     pub tool_name: String,
@@ -108,11 +113,6 @@ impl SuiteDiff {
             cases,
         })
     }
-
-    /// Returns the newer agent, if known.
-    pub fn agent(&self) -> Option<&String> {
-        self.now_agent.as_ref().or(self.before_agent.as_ref())
-    }
 }
 
 /// Marks the added and removed cases that exist, but that one of the runs did not run.
@@ -142,29 +142,37 @@ fn mark_not_run(
     }
 }
 
+/// Returns for each current result the index of the earlier one to compare it with.
+///
+/// A suite is compared with itself of the same agent. If it ran against one agent in both runs, the agents may differ.
+fn pair_results(before: &[EarlierResult], now: &[EarlierResult], forced: bool) -> Vec<Option<usize>> {
+    let same_suite = |left: &EarlierResult, right: &EarlierResult| {
+        left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
+    };
+    let same_file = |left: &EarlierResult, right: &EarlierResult| {
+        let (left, right) = (&left.metadata.eval_file, &right.metadata.eval_file);
+        left == right || left.is_empty() || right.is_empty()
+    };
+    let is_same =
+        |left: &EarlierResult, right: &EarlierResult| forced || same_suite(left, right) && same_file(left, right);
+    let pair = |result: &EarlierResult| {
+        let matching: Vec<usize> = (0..before.len()).filter(|index| is_same(&before[*index], result)).collect();
+        let is_of_agent = |index: &&usize| before[**index].agent_endpoint == result.agent_endpoint;
+        let has_one_agent = || matching.len() == 1 && now.iter().filter(|other| is_same(other, result)).count() == 1;
+        matching.iter().find(is_of_agent).copied().or_else(|| matching.first().copied().filter(|_| has_one_agent()))
+    };
+    now.iter().map(pair).collect()
+}
+
 impl RunComparison {
     fn of(before: &[EarlierResult], now: &[EarlierResult], forced: bool, settings: &Settings) -> Self {
-        let same_suite = |left: &EarlierResult, right: &EarlierResult| {
-            left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)
-        };
-        let same_file = |left: &EarlierResult, right: &EarlierResult| {
-            let (left, right) = (&left.metadata.eval_file, &right.metadata.eval_file);
-            left == right || left.is_empty() || right.is_empty()
-        };
-        let same = |left: &EarlierResult, right: &EarlierResult| same_suite(left, right) && same_file(left, right);
-        let mut suites = Vec::new();
-        let mut compared = vec![false; before.len()];
-        for result in now {
-            let matching = || before.iter().enumerate().filter(|(_, old)| forced || same(old, result));
-            let is_of_agent = |old: &EarlierResult| old.agent_endpoint == result.agent_endpoint;
-            let old = matching().find(|(_, old)| is_of_agent(old)).or_else(|| matching().next());
-            if let Some((index, _)) = old {
-                compared[index] = true;
-            }
-            suites.extend(SuiteDiff::of(old.map(|(_, old)| old), Some(result), settings));
+        let pairs = pair_results(before, now, forced);
+        let mut suites: Vec<SuiteDiff> = Vec::new();
+        for (result, old) in now.iter().zip(&pairs) {
+            suites.extend(SuiteDiff::of(old.map(|index| &before[index]), Some(result), settings));
         }
-        let removed = before.iter().zip(compared).filter(|(_, compared)| !compared);
-        suites.extend(removed.filter_map(|(old, _)| SuiteDiff::of(Some(old), None, settings)));
+        let removed = (0..before.len()).filter(|index| !pairs.contains(&Some(*index)));
+        suites.extend(removed.filter_map(|index| SuiteDiff::of(Some(&before[index]), None, settings)));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
         let id = |results: &[EarlierResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
         Self {
@@ -172,6 +180,7 @@ impl RunComparison {
             now_run_id: id(now),
             before_incomplete: None,
             now_incomplete: None,
+            compared: suites.iter().map(|suite| count_compared(&suite.cases)).sum(),
             regressions: count(Change::Regression),
             new_passes: count(Change::NewPass),
             suites,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_core::judgement::Limits;
-use karat_sandbox::{GuaranteeCheck, Guest, check_guarantees};
+use karat_sandbox::{GuaranteeCheck, Guest, RestoreMethod, check_guarantees};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ pub struct DoctorReport {
     pub limits: LimitsReport,
     /// The isolation modes; the first is the default.
     pub isolation: [&'static str; 2],
+    /// How Python's memory is put back after each trace: `write-protection` (fastest), `private-pages` or `full-copy`.
+    pub restore_method: &'static str,
     /// The guarantees of the sandbox, each tested.
     #[serde(rename = "promises")]
     pub guarantees: Vec<GuaranteeReport>,
@@ -76,7 +78,7 @@ pub struct GuaranteeReport {
 /// A part of the report, emitted as soon as it is known.
 pub enum Event {
     Guest(GuestReport),
-    Loaded { load_ms: u64, limits: LimitsReport },
+    Loaded { load_ms: u64, limits: LimitsReport, restore_method: &'static str },
     Checked(GuaranteeReport),
 }
 
@@ -109,7 +111,7 @@ fn examine(
     let sandbox = open_sandbox(process_env.guest.as_deref())?;
     let load_ms = milliseconds(start.elapsed());
     report.load_ms = Some(load_ms);
-    emit(Event::Loaded { load_ms, limits: report.limits })?;
+    emit(Event::Loaded { load_ms, limits: report.limits, restore_method: report.restore_method })?;
     let mut emitted = Ok(());
     let checks = check_guarantees(&sandbox, |check| {
         if emitted.is_ok() {
@@ -135,7 +137,8 @@ impl DoctorReport {
             guest: None,
             load_ms: None,
             limits,
-            isolation: ["namespace", "strict"],
+            isolation: ["fresh", "shared"],
+            restore_method: RestoreMethod::detect().name(),
             guarantees: Vec::new(),
             error: None,
         }

@@ -1,5 +1,7 @@
 //! The error type of all workflows.
 
+use std::io;
+
 use karat_core::document::UnreadableTrace;
 use karat_core::port::StoreError;
 use karat_json::InvalidFile;
@@ -68,6 +70,19 @@ impl Error {
 
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// Creates the error for a file or folder that could not be written.
+    pub fn cannot_write(display_path: &str, error: &io::Error) -> Self {
+        Self::unavailable(format!("cannot write {display_path}: {error}"))
+    }
+
+    /// Creates the error for a folder in which no files can be created, before anything was done. A path that is not
+    /// a folder is a mistake of the user.
+    pub fn unusable_folder(message: &str, error: &io::Error) -> Self {
+        let is_mistake = matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists);
+        let kind = if is_mistake { ErrorKind::Invalid } else { ErrorKind::Unavailable };
+        Self::new(kind, format!("{message}: {error}"))
     }
 
     pub fn cancelled() -> Self {

@@ -58,4 +58,5 @@ pub use error::{Error, ErrorKind};
 pub use event::EventSink;
 pub use hint::Hint;
 pub use notice::Notices;
+pub use run_name::relative_run_id;
 pub use tokio_util::sync::CancellationToken;

@@ -137,6 +137,12 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
     }
 }
 
+/// Returns the id of the run that `latest` or `latest~N` names at present; `None` for other names.
+pub fn relative_run_id(name: &str, layout: &Layout) -> Option<String> {
+    parse_latest(name)?;
+    find_run(name, layout).ok().map(|run| run.run_id)
+}
+
 /// Parses `latest` or `latest~N`, and returns N.
 fn parse_latest(name: &str) -> Option<usize> {
     match name.strip_prefix(LATEST)? {

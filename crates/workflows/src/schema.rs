@@ -20,13 +20,15 @@ use karat_tools::coverage::Coverage;
 use karat_tools::lock::{ToolsDiff, ToolsLock};
 use karat_tools::overlap::OverlapMapSchema;
 use karat_tools::tool_list::ToolList;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 
 use crate::agent::detect::Detection;
 use crate::agent::presets::{PresetDetails, PresetList};
 use crate::agent::try_message::AgentTrial;
 use crate::check::{CheckReport, RuleList};
 use crate::check_functions::EvalCheckReport;
+use crate::compare_runs::RunComparison;
 use crate::doctor::DoctorReport;
 use crate::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::forge::ForgeReport;
@@ -35,11 +37,21 @@ use crate::regress::RegressReport;
 use crate::runs::PruneReport;
 use crate::settings::Config;
 
-/// The name and description of a format, and its schema.
-pub type Format = (&'static str, &'static str, fn() -> Schema);
+/// The name and description of a format, and its schema with these settings.
+type Format = (&'static str, &'static str, fn(SchemaSettings) -> Schema);
 
-/// All formats.
-pub const FORMATS: &[Format] = &[
+/// Returns the name and description of each format.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FORMATS.iter().map(|(name, help, _)| (*name, *help))
+}
+
+/// Returns the schema of the format with this name.
+pub fn schema_of(name: &str) -> Option<Schema> {
+    let (_, _, schema) = FORMATS.iter().find(|(format, ..)| *format == name)?;
+    Some(schema(SchemaSettings::default()))
+}
+
+const FORMATS: &[Format] = &[
     ("case", "Eval files", schema::<EvalFileSchema>),
     ("rubric", "Rubric files", schema::<RubricFileSchema>),
     ("config", "karat.json", schema::<Config>),
@@ -47,6 +59,7 @@ pub const FORMATS: &[Format] = &[
     ("rubric-result", "Result files of rubric suites", schema::<RubricResult>),
     ("runs", "Output of 'karat runs --format json'", schema::<RunList>),
     ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PruneReport>),
+    ("diff", "Output of 'karat diff --format json'", schema::<RunComparison>),
     ("show", "Output of 'karat show --format json'", schema::<SavedRun>),
     ("coverage", "Output of 'karat coverage --format json'", schema::<Coverage>),
     ("case-list", "Output of 'karat run --list --format json'", schema::<CaseList>),
@@ -98,6 +111,51 @@ pub const FORMATS: &[Format] = &[
     ("trace-receive", "Lines of 'karat trace receive --format jsonl'", schema::<ReceiveEvent>),
 ];
 
-fn schema<T: JsonSchema>() -> Schema {
-    SchemaGenerator::default().into_root_schema_for::<T>()
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Adds the required keys of all objects in the schema, each as the path of the object and the key.
+    fn required_keys(schema: &Value, path: &str, keys: &mut BTreeSet<String>) {
+        match schema {
+            Value::Object(object) => {
+                let required = object.get("required").and_then(Value::as_array).into_iter().flatten();
+                keys.extend(required.filter_map(Value::as_str).map(|key| format!("{path}: {key}")));
+                for (name, part) in object {
+                    required_keys(part, &format!("{path}/{name}"), keys);
+                }
+            }
+            Value::Array(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    required_keys(part, &format!("{path}/{index}"), keys);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A schema describes what is accepted; `skip_serializing_if` leaves out keys in what is written.
+    #[test]
+    fn required_keys_are_always_written() {
+        let required = |schema: &Schema, name: &str| {
+            let mut keys = BTreeSet::new();
+            required_keys(schema.as_value(), name, &mut keys);
+            keys
+        };
+        let mut missing = BTreeSet::new();
+        for (name, _, schema) in FORMATS {
+            let written = required(&schema(SchemaSettings::default().for_serialize()), name);
+            let accepted = required(&schema(SchemaSettings::default()), name);
+            missing.extend(accepted.difference(&written).cloned());
+        }
+        assert_eq!(missing, BTreeSet::new());
+    }
 }

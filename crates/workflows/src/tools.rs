@@ -87,7 +87,7 @@ pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<LockRep
     };
     if matches!(outcome, LockOutcome::Created | LockOutcome::Updated(_)) {
         let text = now.text().map_err(|error| Error::unavailable(error.to_string()))?;
-        replace_file(&path, &text).map_err(|error| Error::unavailable(format!("cannot write {file}: {error}")))?;
+        replace_file(&path, &text).map_err(|error| Error::cannot_write(&file, &error))?;
     }
     Ok(LockReport { file, tools: now.tools.len(), outcome })
 }

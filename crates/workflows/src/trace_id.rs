@@ -23,6 +23,9 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
         [first, ..] if first == text => Ok(first.clone()),
         [only] => Ok(only.clone()),
         several => {
+            if let Some(imported) = imported_id(text, several) {
+                return Ok(imported.to_owned());
+            }
             let count = several.len();
             let max_listed = usize::try_from(MAX_LISTED_IDS).unwrap_or(count).min(count);
             let more = if count > max_listed { " and others" } else { "" };
@@ -30,6 +33,17 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
             Err(error.hint(format!("use a longer prefix: {}{more}", several[..max_listed].join(", "))))
         }
     }
+}
+
+/// Length of the hash that an import appends to an id that is unique only within its file.
+const HASH_LENGTH: usize = 12;
+
+/// Returns the only one of these ids that an import made from `own`, the id of an entry in its file.
+pub(crate) fn imported_id<'i>(own: &str, ids: &'i [String]) -> Option<&'i str> {
+    let is_hash = |rest: &str| rest.len() == HASH_LENGTH && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_imported = |id: &&String| id.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_hash);
+    let mut imported = ids.iter().filter(is_imported);
+    imported.next().filter(|_| imported.next().is_none()).map(String::as_str)
 }
 
 /// Minimum length of a shortened id, in characters.
@@ -73,6 +87,16 @@ fn abbreviations(id: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finds_the_id_that_an_import_made() {
+        let ids =
+            ["conv-1-1e2ec23a4aa6", "conv-10-1e2ec23a4aa6", "conv-2-1e2ec23a4aa6", "conv-2-ffffc23a4aa6", "conv-3-x"];
+        let ids = ids.map(str::to_owned);
+        assert_eq!(imported_id("conv-1", &ids), Some("conv-1-1e2ec23a4aa6"));
+        assert_eq!(imported_id("conv-2", &ids), None);
+        assert_eq!(imported_id("conv-3", &ids), None);
+    }
 
     #[test]
     fn abbreviates_the_run_of_a_trace() {

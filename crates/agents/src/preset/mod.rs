@@ -49,6 +49,8 @@ pub struct Preset {
     /// A typical URL.
     pub example: String,
     pub reads: Reads,
+    /// On what it depends whether a reply tells calls.
+    pub calls_hint: Option<String>,
     /// Appended to a URL that is only the base of the product.
     pub path: Option<String>,
     /// Parameters of the URL's query with their defaults; null if one is required.
@@ -120,7 +122,7 @@ impl Preset {
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
         let mut text = |key| members.remove(key).and_then(|value| value.as_str().map(str::to_owned));
         let (product, description, example) = (text("product")?, text("description")?, text("example")?);
-        let path = text("path");
+        let (path, calls_hint) = (text("path"), text("callsHint"));
         let reads = serde_json::from_value(members.remove("reads")?).ok()?;
         let parameters = match members.remove("parameters") {
             Some(Value::Object(parameters)) => parameters.into_iter().collect(),
@@ -131,7 +133,7 @@ impl Preset {
             _ => Vec::new(),
         };
         let agent = members.remove("agent")?;
-        Some(Self { kind, product, description, example, reads, path, parameters, detect, agent })
+        Some(Self { kind, product, description, example, reads, calls_hint, path, parameters, detect, agent })
     }
 
     /// Splits `KIND:URL` if it names a preset.
@@ -157,6 +159,12 @@ impl Preset {
         }
         let mut agent = self.agent.clone();
         substitute(&mut agent, &parameters);
+        // A condition is replaced as a whole: parts of two conditions make none.
+        if overrides.pointer("/poll/until").is_some()
+            && let Some(poll) = agent.get_mut("poll").and_then(Value::as_object_mut)
+        {
+            poll.shift_remove("until");
+        }
         merge(&mut agent, overrides);
         let request_url = agent.pointer("/request/url").and_then(Value::as_str);
         let url = url::complete(&url, self.path.as_deref(), request_url);
@@ -275,6 +283,33 @@ mod tests {
         );
         assert_eq!(endpoint.agent["headers"], json!({"x-api-key": "${KEY}"}));
         assert_eq!(endpoint.config.session, None);
+    }
+
+    #[test]
+    fn overrides_replace_keys_of_session_and_poll() {
+        let endpoint = |kind: &str, overrides: Value| {
+            let preset = Preset::by_name(kind).expect(kind);
+            let endpoint = preset.endpoint("http://host", &overrides).expect(kind);
+            HttpAgent::new(&endpoint.url, endpoint.config.clone(), &|_| None).expect(kind);
+            (preset.agent, endpoint.agent)
+        };
+        let (preset, agent) = endpoint("a2a", json!({"poll": {"intervalMs": 50}}));
+        assert_eq!(agent["poll"]["request"], preset["poll"]["request"]);
+        assert_eq!(agent["poll"]["until"], preset["poll"]["until"]);
+        assert_eq!(agent["poll"]["intervalMs"], 50);
+        let until = json!({"path": "/result/status/state", "equals": "completed"});
+        let (preset, agent) = endpoint("a2a", json!({"poll": {"until": until}}));
+        assert_eq!((&agent["poll"]["until"], &agent["poll"]["request"]), (&until, &preset["poll"]["request"]));
+        let body = json!({"metadata": {"source": "karat"}});
+        let (preset, agent) = endpoint("langgraph", json!({"session": {"request": {"body": body}}}));
+        assert_eq!(agent["session"], json!({"request": {"url": "threads", "body": body}, "id": "/thread_id"}));
+        assert_eq!(agent["request"], {
+            let mut request = preset["request"].clone();
+            request["body"]["assistant_id"] = "agent".into();
+            request
+        });
+        let (_, agent) = endpoint("langgraph", json!({"session": {"id": "/id"}}));
+        assert_eq!(agent["session"], json!({"request": {"url": "threads", "body": {}}, "id": "/id"}));
     }
 
     #[rstest]

@@ -89,10 +89,7 @@ async fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(fa
 #[ignore = "needs Node"]
 async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
-    let mut overrides = json!({"request": {"body": {"stream": stream}}});
-    if stream {
-        overrides["request"]["body"]["previous_response_id"] = "{{reply:$[-1:].response.id}}".into();
-    }
+    let overrides = json!({"request": {"body": {"stream": stream}}});
     remembers(&agent(&format!("responses:{}?model={model}", server.url("")), &overrides), CallReporting::Calls).await;
 }
 
@@ -101,14 +98,14 @@ async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, tr
 #[ignore = "needs Node"]
 async fn a_part_of_the_previous_reply_must_be_there() {
     let server = AgentServer::shared(AgentProduct::Responses);
-    let overrides = json!({"request": {"body": {"stream": true}}});
+    let overrides = json!({"request": {"body": {"previous_response_id": "{{reply:/previous ?? $..previous}}"}}});
     let agent = agent(&format!("responses:{}?model=shop", server.url("")), &overrides);
     let case = case("Remember the number 41.");
     let trial = TrialContext { has_turns: true, ..crate::support::trial(&case, 0) };
     let mut conversation = agent.start(trial);
     conversation.send("Remember the number 41.").await.unwrap();
     let error = conversation.send("Which number?").await.unwrap_err();
-    assert_eq!(error.message, "the reply has no value at '/id', which the next request needs");
+    assert_eq!(error.message, "the reply has no value at '/previous ?? $..previous', which the next request needs");
 }
 
 #[rstest]

@@ -340,11 +340,16 @@ async fn an_agent_that_asks_for_ever_is_an_error() {
     assert_eq!(error, "the agent asked for approval more than 20 times");
 }
 
-#[test]
-fn approvals_need_a_request() {
-    let config = crate::support::config(&json!({"approvals": "approve"}));
+/// Presets have these keys, so that reading the configuration does not require them.
+#[rstest]
+#[case(json!({"approvals": "approve"}), "'agent.approvals' needs 'agent.resume'")]
+#[case(json!({"session": {"id": "/id"}}), "'agent.session' needs 'request'")]
+#[case(json!({"poll": {"until": {"path": "/done", "equals": true}}}), "'agent.poll' needs 'request'")]
+#[case(json!({"poll": {"request": {"url": "/runs"}, "intervalMs": 50}}), "'agent.poll' needs 'until'")]
+fn sections_must_be_complete(#[case] settings: Value, #[case] expected: &str) {
+    let config = crate::support::config(&settings);
     let error = HttpAgent::new("http://host", config, &|_| None).unwrap_err().to_string();
-    assert_eq!(error, "'agent.approvals' needs 'agent.resume'");
+    assert_eq!(error, expected);
 }
 
 #[tokio::test]

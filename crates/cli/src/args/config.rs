@@ -17,7 +17,7 @@ pub(crate) fn config_flags(mut matches: &ArgMatches) -> Flags {
     while let Some((_, verb)) = matches.subcommand() {
         matches = verb;
     }
-    Flags::read(&|name| {
+    let mut flags = Flags::read(&|name| {
         let path = || flag_value::<PathBuf>(matches, name).map(|path| path.to_string_lossy().into_owned());
         let text = flag_value::<String>(matches, name).or_else(path);
         let values = [
@@ -27,7 +27,10 @@ pub(crate) fn config_flags(mut matches: &ArgMatches) -> Flags {
             flag_value::<bool>(matches, name).map(Value::from),
         ];
         text.map(FlagValue::Text).or_else(|| values.into_iter().flatten().next().map(FlagValue::Value))
-    })
+    });
+    let assignments = matches.try_get_many::<String>("set").ok().flatten().into_iter().flatten();
+    flags.assignments = assignments.cloned().collect();
+    flags
 }
 
 /// Returns the value of a flag of this type.
@@ -42,6 +45,9 @@ pub(crate) struct ConfigFileArgs {
     /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Set any key of karat.json; repeatable
+    #[arg(long, value_name = "KEY=JSON")]
+    set: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Args)]

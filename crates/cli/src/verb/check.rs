@@ -19,11 +19,12 @@ pub(crate) fn run(args: &CheckArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     let destinations = annotations::destinations(args, surface.environment)?;
     let context = surface.context(&args.paths)?;
     let report = surface.run(check(&args.paths, &context))?;
-    printer.print_result(args.format, &report, check_text)?;
+    let strict = context.settings.strict;
+    printer.print_result(args.format, &report, |report, settings| check_text(report, strict, settings))?;
     annotations::write(&report, &destinations, surface)?;
     Ok(if report.is_invalid() {
         ExitStatus::Invalid
-    } else if report.has_failed(context.settings.strict) {
+    } else if report.has_failed(strict) {
         ExitStatus::Failed
     } else {
         ExitStatus::Success

@@ -15,13 +15,16 @@ pub(crate) fn run(args: &DiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     let comparison = compare_runs(&request, &context)?;
     let printer = surface.printer;
     printer.print_result(args.format, &comparison, run_comparison_text)?;
+    if comparison.compared == 0 {
+        printer.warn("nothing to compare: no case has a verdict in both runs");
+    }
     Ok(status(&comparison))
 }
 
-/// An error in the later run ranks above a regression, which it may hide.
+/// An error in the later run ranks above a regression, which it may hide. If no case was compared, there is no result.
 fn status(comparison: &RunComparison) -> ExitStatus {
     let mut cases = comparison.suites.iter().flat_map(|suite| &suite.cases);
-    if cases.any(|case| case.now == Some(Outcome::Errored)) {
+    if cases.any(|case| case.now == Some(Outcome::Errored)) || comparison.compared == 0 {
         ExitStatus::Errored
     } else if comparison.regressions > 0 {
         ExitStatus::Failed

@@ -45,6 +45,9 @@ async fn converse(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
                 }
                 None => {
                     let answer = default.ok_or_else(|| missing_flags(&[flag(question)], args))?;
+                    if question == Question::Agent {
+                        printer.note(&format!("using the agent {answer}; to use another, pass --agent-endpoint"));
+                    }
                     init.apply(Command::Answer(answer))?;
                 }
             },
@@ -107,8 +110,13 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
                         None => missing.push(flag(question)),
                     }
                 }
-                let is_required = matches!(question, Question::Agent | Question::Message);
-                let answer = flag_answer.or(default).or(is_required.then(|| "?".to_owned())).unwrap_or_default();
+                // Only to get to the next question.
+                let placeholder = match question {
+                    Question::Agent => "http://localhost",
+                    Question::Message => "message",
+                    Question::Registry | Question::Tool | Question::OtherMessage => "",
+                };
+                let answer = flag_answer.or(default).unwrap_or_else(|| placeholder.to_owned());
                 init.apply(Command::Answer(answer))?;
             }
             // The tools of a server are not known yet.

@@ -14,10 +14,10 @@ use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::{
     ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, not_stored_warnings,
-    rerun_command,
+    rerun_command, with_run_ids,
 };
 use karat_workflows::run_suites::{Outcome, Request, SelectionRequest, list_cases, run_suites};
-use karat_workflows::{CancellationToken, Context, Error};
+use karat_workflows::{CancellationToken, Context, Error, relative_run_id};
 
 use self::watch::watch;
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
@@ -65,6 +65,9 @@ async fn run_once(
         all.push(Box::new(failed_ids.clone()));
         Ok::<_, Error>(all)
     };
+    // Resolved before this run becomes the newest.
+    let arguments =
+        with_run_ids(&surface.environment.arguments, |name| relative_run_id(name, &context.settings.layout));
     let receiver = telemetry::start(context, surface.printer).await?;
     let telemetry = receiver.as_ref().map(|receiver| Arc::clone(&receiver.telemetry));
     let request = Request { telemetry, ..request };
@@ -80,8 +83,7 @@ async fn run_once(
     // A watched run is repeated anyway.
     if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
         let has_baseline = context.settings.baseline.is_some();
-        let command =
-            rerun_command(&surface.environment.arguments, &selection(&args.selection), &failed_ids, has_baseline);
+        let command = rerun_command(&arguments, &selection(&args.selection), &failed_ids, has_baseline);
         surface.printer.note(&format!("to rerun what did not pass: {command}"));
     }
     Ok(report_recordings(&outcome, status, surface.printer))

@@ -121,6 +121,14 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not report which calls failed"));
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
+    // On what it depends with a preset.
+    let message = json!({
+        "kind": "message", "messageId": "m", "contextId": "c", "role": "agent", "parts": [{"kind": "text", "text": "hi"}],
+    });
+    let reply = json!({"jsonrpc": "2.0", "id": "1", "result": message});
+    let server = ScriptedServer::start(json!({"*": {"json": reply}}));
+    let tried = try_json(&project_at(&format!("a2a:{}", server.base_url())), &["hi"]);
+    insta::assert_snapshot!(tried["turns"][0]["notes"][0].as_str().unwrap_or_default(), @"this reply does not report tool calls (A2A has no tool calls, but ADK's bridge adds them); 'agent.telemetry' reads them from its OpenTelemetry spans");
 }
 
 #[test]
@@ -305,6 +313,27 @@ fn a_shown_preset_is_the_same_agent() {
         assert!(!of_preset.is_empty(), "{kind}");
         assert_eq!(send(project().file("karat.json", shown.stdout.as_str())), of_preset, "{kind}");
     }
+}
+
+#[test]
+fn changes_a_preset_key_by_key() {
+    let task = |state: &str| json!({"json": {"result": {"kind": "task", "id": "t1", "status": {"state": state}}}});
+    let server = ScriptedServer::start(json!({"*": task("working")}));
+    let poll = |poll: Value| {
+        let config = json!({"agentEndpoint": format!("a2a:{}", server.base_url()), "agent": {"poll": poll}});
+        let tried = try_json(&project().file("karat.json", config), &["hi", "--timeout-ms", "1000"]);
+        let exchanges = tried["turns"][0]["exchanges"].as_array().unwrap().clone();
+        exchanges.into_iter().map(|exchange| exchange["request"]["body"].clone()).collect::<Vec<_>>()
+    };
+    let requests = poll(json!({"intervalMs": 50}));
+    assert!(requests.len() > 4, "the interval is that of the configuration: {requests:#?}");
+    assert_eq!((&requests[1]["method"], &requests[1]["params"]), (&json!("tasks/get"), &json!({"id": "t1"})));
+    let requests = poll(json!({"until": {"path": "/result/status/state", "equals": "working"}}));
+    assert_eq!(requests.len(), 1, "the condition is that of the configuration: {requests:#?}");
+    let config = json!({"agentEndpoint": server.endpoint(), "agent": {"poll": {"intervalMs": 50}}});
+    let output = project().file("karat.json", config).run(["agent", "try", "hi"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("'agent.poll' needs 'request'"), "{}", output.stderr);
 }
 
 /// Replaces UUIDs, which differ between runs.

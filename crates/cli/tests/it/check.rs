@@ -129,3 +129,51 @@ fn names_the_file_that_is_empty_cut_off_or_not_an_eval_file() {
     let table = error("evals/products.csv");
     assert!(table.contains("not an eval file: expected JSON") && table.contains("name,price"), "{table}");
 }
+
+/// A file for several tools, whose name is not one of them.
+#[test]
+fn says_once_that_a_file_names_no_tool() {
+    let case = |id: &str| {
+        json!({"id": id, "difficulty": "straightforward", "createdAt": "2026-01-01", "input": {"message": id},
+               "expect": {"toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true}})
+    };
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "toolRegistryPath": "tools.json"}))
+        .file("tools.json", json!({"tools": [{"name": "get_weather", "inputSchema": {"type": "object"}}]}))
+        .file("evals/routing.labeled.json", json!([case("one"), case("two")]));
+    let report = || -> Value { serde_json::from_str(&project.run(["check", "--format", "json"]).stdout).unwrap() };
+    let in_file = |report: &Value| -> Vec<String> {
+        let issues = report["issues"].as_array().unwrap().iter();
+        let issues = issues.filter(|issue| issue["file"] == "evals/routing.labeled.json");
+        issues.map(|issue| issue["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = report();
+    assert_eq!(in_file(&first), ["file-tool"], "{first:#}");
+    let metadata = json!({"toolName": "get_weather", "tier": "labeled"});
+    project.write("evals/routing.labeled.json", json!({"metadata": metadata, "cases": [case("ls-get-weather-001")]}));
+    assert_eq!(in_file(&report()), ["straightforward-tools"]);
+}
+
+#[test]
+fn findings_about_tools_are_those_of_the_given_files() {
+    let tool = |name: &str| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}});
+    let case = case("gs-get-weather-001", "Rain?", json!({"toolsCalled": ["get_weather"]}));
+    let project = project()
+        .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
+        .file("tools.json", json!({"tools": [tool("get_weather"), tool("get_news")]}))
+        .file("evals/get-weather.golden.json", json!([case]));
+    let tools = |arguments: &[&str]| -> Vec<String> {
+        let output = project.run(["check", "--format", "json"].iter().chain(arguments).copied());
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        let tools = report["issues"].as_array().unwrap().iter().filter_map(|issue| issue["tool"].as_str());
+        let mut tools: Vec<String> = tools.map(str::to_owned).collect();
+        tools.dedup();
+        tools
+    };
+    assert_eq!(tools(&[]), ["get_weather", "get_news"]);
+    assert_eq!(tools(&["evals/get-weather.golden.json"]), ["get_weather"]);
+    let quiet = project.run(["check", "-q"]);
+    assert_eq!(quiet.stdout.lines().count(), 1, "{}", quiet.stdout);
+    let strict = project.run(["check", "-q", "--strict"]);
+    assert!(strict.code == Some(1) && strict.stdout.lines().count() > 1, "{}", strict.both());
+}

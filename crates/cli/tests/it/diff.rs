@@ -45,7 +45,7 @@ fn lists_regressions_first() {
     ----- stdout -----
     [RUN_ID] → [RUN_ID]
 
-    x — golden evals
+    x — golden evals of scripted:before.json → scripted:now.json
       1 regression
         gs-x-001  responseContains: expected 'ok' in response but not found
       1 new pass
@@ -60,6 +60,8 @@ fn lists_regressions_first() {
     let document: Value =
         serde_json::from_str(&project.run(["diff", &before, &now, "--format", "json"]).stdout).unwrap();
     assert_eq!((&document["regressions"], &document["newPasses"]), (&json!(1), &json!(1)));
+    let schema: Value = serde_json::from_str(&project.run(["schema", "diff"]).stdout).unwrap();
+    assert!(jsonschema::is_valid(&schema, &document), "{document:#}");
     assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
     insta::assert_snapshot!(project.run(["diff", &before, "nothing"]).filtered(), @"
     exit: 2
@@ -69,6 +71,38 @@ fn lists_regressions_first() {
     hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a
       path works too
     ");
+}
+
+/// The agent was down in the earlier run.
+#[test]
+fn a_run_without_verdicts_is_not_compared() {
+    let project = project()
+        .file("down.json", json!({"replies": {}, "otherwise": {"error": "HTTP 500"}}))
+        .file("up.json", script(&[("a", "ok"), ("b", "no")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
+    project.run(["run", "--agent-endpoint", "scripted:down.json"]);
+    project.run(["run", "--agent-endpoint", "scripted:up.json"]);
+    insta::assert_snapshot!(project.run(["diff", "latest~1", "latest"]).filtered(), @"
+    exit: 3
+    ----- stdout -----
+    [RUN_ID] → [RUN_ID]
+
+    x — golden evals of scripted:down.json → scripted:up.json
+      1 failed now, no verdict before
+        gs-x-002  responseContains: expected 'ok' in response but not found
+      1 passed now, no verdict before
+        gs-x-001  says a
+      overall: nothing to compare
+
+    ----- stderr -----
+    warning: nothing to compare: no case has a verdict in both runs
+    ");
+    let document: Value =
+        serde_json::from_str(&project.run(["diff", "latest~1", "latest", "--format", "json"]).stdout).unwrap();
+    assert_eq!(
+        (&document["compared"], &document["suites"][0]["overall"]["verdict"]),
+        (&json!(0), &json!("nothingToCompare"))
+    );
 }
 
 #[test]

@@ -30,12 +30,12 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-fn page(name: &str) -> String {
+pub(crate) fn page(name: &str) -> String {
     std::fs::read_to_string(docs().join(name)).unwrap()
 }
 
 /// Returns the code blocks of a page in one of these languages.
-fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
+pub(crate) fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<(bool, String)> = None;
     for line in page.lines() {

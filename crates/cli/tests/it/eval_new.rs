@@ -88,3 +88,14 @@ fn rejects_names_that_are_not_snake_case(#[case] name: &str, #[case] hint: &str)
     let expected = format!("error: invalid function name '{name}': expected snake_case\nhint: {hint}\n");
     assert_eq!(output.unwrapped_stderr(), expected);
 }
+
+/// As everywhere, a file that cannot be written is no mistake in the arguments.
+#[test]
+fn a_file_that_cannot_be_written_exits_with_3() {
+    let project = project().file("evals", "a file in place of the folder");
+    let output = project.run(["eval", "new", "answers"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stderr.contains("cannot write evals/functions/answers.py: "), "{}", output.stderr);
+    let init = project.run(["init", "--yes", "--agent-endpoint", "http://localhost:1", "--message", "Hello"]);
+    assert_eq!(init.code, Some(3), "{}", init.both());
+}

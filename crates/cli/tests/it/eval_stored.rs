@@ -212,17 +212,9 @@ fn judges_only_new_and_changed_traces() {
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    eval_hello version 1
-      nothing new to judge
-      3 traces already judged
-
-    eval_short version 1
-      nothing new to judge
-      3 traces already judged
-
     3 traces, 2 evals: nothing new to judge
     ----- stderr -----
-    all traces were judged before; pass --force to judge them again
+    pass --force to judge all traces again
     ");
     // One trace is new and one has changed.
     put_traces(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
@@ -292,6 +284,9 @@ fn stores_errors() {
     assert_eq!(project.run(["eval", "add", "broken.py"]).code, Some(0));
     let output = project.run(["eval", "run", "broken", "--stored"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
+    let (_, hint) = output.stdout.split_once("for tracebacks: karat ").expect("a hint");
+    let shown = project.run(hint.split_whitespace());
+    assert!(shown.stdout.contains("Traceback (most recent call last):"), "{}", shown.both());
     let execution = executions(&store_location(&project), "eval_broken", 1).remove(0);
     assert_eq!(
         (execution.result, execution.error_kind.map(karat_core::judgement::ErrorKind::name)),

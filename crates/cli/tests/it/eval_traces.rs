@@ -113,6 +113,7 @@ fn reports_broken_lines_with_their_files() {
       errored: exception
            1  KeyError: 'ok' (line 2)
               in m2.jsonl line 2
+      # stands for numbers that differ
       time per trace: p50 [TIME], p99 [TIME]
 
     2 traces judged by 1 function, 2 invalid lines: 1 passed, 0 failed, 3 errored

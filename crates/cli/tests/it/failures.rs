@@ -19,7 +19,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         "response": "Order A100 is shipped.\nIt arrives on Monday.",
         "toolCalls": [
             {"name": "get_order", "success": true, "params": {"id": "A100"}, "result": {"state": "shipped"}},
-            {"name": "get_carrier", "success": false, "params": {}},
+            {"name": "get_carrier", "success": false, "params": {}, "result": "no carrier yet"},
         ],
     });
     let cases = json!([
@@ -43,7 +43,8 @@ fn shows_message_answer_and_calls_below_a_failure() {
                    ^^^^^
                    It arrives on Monday.
           calls    get_order {"id":"A100"}
-                   get_carrier {} -> failed
+                   -> {"state":"shipped"}
+                   get_carrier {} -> failed: no carrier yet
       ✗ gs-shop-003  says Which day?                               [TIME]
         → responseNotContains: expected no 'Monday' in response but found it
           message  Which day?
@@ -51,7 +52,8 @@ fn shows_message_answer_and_calls_below_a_failure() {
                    It arrives on Monday.
                                  ^^^^^^
           calls    get_order {"id":"A100"}
-                   get_carrier {} -> failed
+                   -> {"state":"shipped"}
+                   get_carrier {} -> failed: no carrier yet
     ───────────────────────────────────────────────────────────────────
       1/3 passed | 2 failed | 0 skipped assertions | [TIME] total
 
@@ -76,7 +78,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
           answer   Order A100 is shipped.
                    It arrives on Monday.
           calls    get_order {"id":"A100"} -> {"state":"shipped"}
-                   get_carrier {} -> failed
+                   get_carrier {} -> failed: no carrier yet
     ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 

@@ -71,6 +71,22 @@ fn completes_short_ids() {
     assert!(twice.stderr.contains("duplicate rating of 'conversation-1-a'"), "{}", twice.stderr);
 }
 
+/// An import adds a hash to an id that is unique only within its file.
+#[test]
+fn accepts_the_ids_of_imported_files() {
+    let ids = ["conv-1-1e2ec23a4aa6", "conv-10-1e2ec23a4aa6", "conv-2-1e2ec23a4aa6", "conv-2-ffffc23a4aa6"];
+    let project = project_with_traces(&ids);
+    let import = |rows: &str| {
+        project.command(["feedback", "import", "-"]).stdin(format!("trace_id,rating,author\n{rows}")).run()
+    };
+    assert_eq!(import("conv-1,good,ada\n").stdout, "imported 1 rating from stdin\n");
+    assert!(feedback_rows(&project)[0].contains("conv-1-1e2ec23a4aa6"), "{:?}", feedback_rows(&project));
+    let ambiguous = import("conv-2,good,ada\n");
+    assert!(ambiguous.stderr.contains("several ids begin with 'conv-2'"), "{}", ambiguous.stderr);
+    let added = project.run(["feedback", "add", "conv-1", "bad", "--author", "bob"]);
+    assert_eq!(added.code, Some(0), "{}", added.both());
+}
+
 #[test]
 fn reports_all_invalid_rows_and_writes_nothing() {
     let project = project_with_traces(&["t1", "t2-whole"]).file(

@@ -296,7 +296,7 @@ fn an_agent_drafts_all_cases_and_a_person_approves_them() {
     agent.repair(&findings, "warning");
     let (code, report, findings) = agent.check();
     assert_eq!((code, findings), (Some(0), Vec::new()));
-    assert_eq!((&report["lacking"], &report["open"], &report["files"]), (&json!([]), &Value::Null, &json!([])));
+    assert_eq!((&report["lacking"], &report["open"], &report["files"]), (&json!([]), &json!([]), &json!([])));
 
     // The agent has no terminal, so it cannot approve.
     let refused = project.run(["forge", TOOL, "--drafts", DRAFTS]);

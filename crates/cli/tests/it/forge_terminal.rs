@@ -284,7 +284,7 @@ fn checks_edited_cases() {
     terminal.answer("e 2");
     terminal.expect_output("Edit again?");
     terminal.send_line("y");
-    terminal.expect_output("get_wether");
+    terminal.expect_output("/expect/toolsCalled/0: the registry has no tool 'get_wether'");
     terminal.expect_output("Edit again?");
     terminal.send_line("y");
     terminal.expect_output("How hot is it in Cairo?");

@@ -41,7 +41,7 @@ fn the_first_run_of_the_readme_works() {
     let server = ScriptedServer::start(json!({"*": {"response": "Two tents and a stove.", "toolCalls": [call]}}));
     let project = project().file("tools.json", shop_tools()).env("GIT_AUTHOR_NAME", "Ada");
     let init = project.run(["init", "--yes", "--ports", &port(&server)]);
-    insta::assert_snapshot!(init.filtered(), @"
+    insta::assert_snapshot!(init.filtered(), @r#"
     exit: 0
     ----- stdout -----
     wrote karat.json
@@ -49,11 +49,14 @@ fn the_first_run_of_the_readme_works() {
     wrote .gitignore
 
     next: in 'responseContains', add values that only the tool can return, then
+      karat agent try "Hello"
       karat check
       karat forge get_order
       karat run
     ----- stderr -----
-    ");
+    using the agent http://localhost:[PORT]/chat; to use another, pass
+      --agent-endpoint
+    "#);
     let check = project.run(["check"]);
     assert_eq!(check.code, Some(0), "{}", check.both());
     let forge = project.run(["forge", "get_order", "--approve-all", "--tier", "golden"]);
@@ -95,7 +98,7 @@ fn writes_valid_files_and_never_overwrites() {
     let project = project();
     let arguments = ["--agent-endpoint", "http://localhost:4000/ask", "--tool", "get_news", "--message", "What's new?"];
     let output = project.run(["init"].into_iter().chain(arguments));
-    insta::assert_snapshot!(output.filtered(), @"
+    insta::assert_snapshot!(output.filtered(), @r#"
     exit: 0
     ----- stdout -----
     wrote karat.json
@@ -103,10 +106,11 @@ fn writes_valid_files_and_never_overwrites() {
     wrote .gitignore
 
     next: in 'responseContains', add values that only the tool can return, then
+      karat agent try "Hello"
       karat check
       karat run
     ----- stderr -----
-    ");
+    "#);
     assert_eq!(project.read_json("karat.json")["agentEndpoint"], "http://localhost:4000/ask");
     assert_eq!(project.read_json("evals/get-news.golden.json")["cases"][0]["input"]["message"], "What's new?");
     assert_eq!(project.read(".gitignore"), ".karat/\nevals/results/\n");
@@ -184,7 +188,7 @@ fn finds_tools_in_source_files() {
 fn prints_the_next_steps() {
     let project = project().file("an app/src/tools.json", shop_tools());
     let arguments = ["init", "--yes", "an app", "--agent-endpoint", "http://localhost:4000/ask"];
-    insta::assert_snapshot!(project.run(arguments).filtered(), @"
+    insta::assert_snapshot!(project.run(arguments).filtered(), @r#"
     exit: 0
     ----- stdout -----
     wrote an app/karat.json
@@ -193,11 +197,12 @@ fn prints_the_next_steps() {
 
     next: in 'responseContains', add values that only the tool can return, then
       cd 'an app'
+      karat agent try "Hello"
       karat check
       karat forge get_order
       karat run
     ----- stderr -----
-    ");
+    "#);
     assert_eq!(project.read_json("an app/karat.json")["toolRegistryPath"], "src/tools.json");
 }
 
@@ -216,7 +221,7 @@ fn keeps_an_existing_eval_file() {
 fn a_model_project_gets_tools_and_stubs() {
     let project = project();
     let arguments = ["--agent-endpoint", "anthropic:claude-sonnet-4-5", "--tool", "get_weather", "--message", "Rain?"];
-    insta::assert_snapshot!(project.run(["init"].into_iter().chain(arguments)).filtered(), @"
+    insta::assert_snapshot!(project.run(["init"].into_iter().chain(arguments)).filtered(), @r#"
     exit: 0
     ----- stdout -----
     wrote karat.json
@@ -228,11 +233,12 @@ fn a_model_project_gets_tools_and_stubs() {
     add its result to 'stubs',
     and the values that the response must contain to 'responseContains',
     set ANTHROPIC_API_KEY (in the environment or in .env), then
+      karat agent try "Hello"
       karat check
       karat forge get_weather
       karat run
     ----- stderr -----
-    ");
+    "#);
     assert_eq!(project.read_json("karat.json")["toolRegistryPath"], "tools.json");
     assert_eq!(project.read_json("tools.json")["tools"][0]["name"], "get_weather");
     let case = &project.read_json("evals/get-weather.golden.json")["cases"][0];
@@ -252,7 +258,7 @@ fn does_not_ask_for_values_in_the_environment() {
         .env("KARAT_AGENT_ENDPOINT", "anthropic:claude-sonnet-4-5")
         .env("ANTHROPIC_API_KEY", "sk-1");
     let output = project.run(["init", "--yes"].into_iter().chain(CLOSED));
-    insta::assert_snapshot!(output.filtered(), @"
+    insta::assert_snapshot!(output.filtered(), @r#"
     exit: 0
     ----- stdout -----
     wrote karat.json
@@ -261,12 +267,13 @@ fn does_not_ask_for_values_in_the_environment() {
 
     next: add its result to 'stubs',
     and the values that the response must contain to 'responseContains', then
+      karat agent try "Hello"
       karat check
       karat forge get_order
       karat run
     ----- stderr -----
     using the agent of KARAT_AGENT_ENDPOINT
-    ");
+    "#);
     assert_eq!(project.read_json("karat.json")["agentEndpoint"], "anthropic:claude-sonnet-4-5");
 }
 
@@ -351,4 +358,27 @@ fn offers_detected_values_at_a_terminal() {
     assert_eq!(config["toolRegistryPath"], "tools.json");
     let case = &project.read_json("evals/get-order.golden.json")["cases"][0];
     assert_eq!(case["each"], json!([{"message": "Which items did I order?"}, {"message": "What is in my parcel?"}]));
+}
+
+/// The error of `karat run` for the same agent.
+#[test]
+fn rejects_an_invalid_agent() {
+    for (agent, hint) in [
+        ("localhost:8765/chat", "did you mean 'http://localhost:8765/chat'?"),
+        ("htp://foo", "did you mean 'http://foo'?"),
+    ] {
+        let project = project();
+        let init = project.run(["init", "--yes", "--agent-endpoint", agent, "--message", "Hello"]);
+        assert_eq!(init.code, Some(2), "{}", init.both());
+        assert!(!project.path().join("karat.json").exists());
+        project.write("karat.json", json!({"agentEndpoint": agent}));
+        project.write("evals/first.json", json!([]));
+        let check = project.run(["check"]);
+        assert_eq!(check.code, Some(2), "{}", check.both());
+        for output in [init, check] {
+            let stderr = output.unwrapped_stderr();
+            assert!(stderr.contains(&format!("'{agent}' is not a valid agent: expected a URL")), "{stderr}");
+            assert!(stderr.contains(hint), "{stderr}");
+        }
+    }
 }

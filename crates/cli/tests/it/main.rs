@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod agent;
+mod agent_replies;
 #[cfg(unix)]
 mod agent_servers;
 mod agreement;
@@ -18,6 +19,7 @@ mod conversations;
 mod coverage;
 mod diff;
 mod documented;
+mod documented_wrappers;
 mod dotenv;
 mod eval_batch;
 mod eval_check;

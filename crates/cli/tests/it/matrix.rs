@@ -143,6 +143,38 @@ fn a_single_agent_is_an_ordinary_run() {
 }
 
 #[test]
+fn diff_compares_results_of_the_same_agent() {
+    let project = two_agents().file("c.json", json!({"replies": {}, "otherwise": {"response": "no"}}));
+    project.run(["run", "--matrix", MATRIX, "evals/x.golden.json"]);
+    project.run(["run", "--matrix", "scripted:b.json,scripted:c.json", "evals/x.golden.json"]);
+    insta::assert_snapshot!(project.run(["diff", "latest~1", "latest"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    [RUN_ID] → [RUN_ID]
+
+    x — golden evals of scripted:b.json
+      1 still failing
+        gs-x-002  responseContains: expected 'ok' in response but not found
+      1 still passing
+      overall: unchanged
+
+    x — golden evals of scripted:c.json
+      2 added
+        gs-x-001  responseContains: expected 'ok' in response but not found
+        gs-x-002  responseContains: expected 'ok' in response but not found
+      overall: nothing to compare
+
+    x — golden evals of scripted:a.json
+      2 not run now
+        gs-x-001  says m
+        gs-x-002  says n
+      overall: nothing to compare
+
+    ----- stderr -----
+    ");
+}
+
+#[test]
 fn only_failed_reruns_a_case_with_all_agents() {
     let project = two_agents();
     assert_eq!(project.run(["run", "--matrix", MATRIX]).code, Some(1));

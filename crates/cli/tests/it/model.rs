@@ -94,6 +94,26 @@ fn only_answered_calls_have_success_and_duration() {
     assert_eq!(success_and_duration(1), (Some(&json!(true)), Some(&json!(0.0))), "{result}");
 }
 
+/// No tool ran, so that none could fail. The run says so.
+#[test]
+fn routing_only_says_that_tool_errors_are_not_judged() {
+    let call = json!({"calls": [{"name": "look", "args": {}}]});
+    let server = ScriptedServer::start(json!({"*": {"turns": [call, {"text": "blue"}]}}));
+    let case = |id: &str| case(id, "hi", json!({"toolsCalled": ["look"], "noToolErrors": true}));
+    let mut stubbed = case("gs-look-002");
+    stubbed["stubs"] = json!({"look": {"color": "blue"}});
+    let project = model_project(&server)
+        .file("karat.json", config(json!({})))
+        .file("evals/look.golden.json", json!([case("gs-look-001"), stubbed]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let text = output.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "'noToolErrors' does not apply to 1 case: without 'stubs', the model only selects tools";
+    assert!(text.contains(note), "{}", output.stderr);
+    let cases = &only_result(&project, "results")["cases"];
+    assert_eq!((&cases[0]["assertionsRun"], &cases[1]["assertionsRun"]), (&json!(1), &json!(2)), "{cases:#}");
+}
+
 #[rstest]
 #[case(json!({"maxRetries": 0}), 1)]
 #[case(json!({}), 3)]

@@ -116,6 +116,11 @@ fn forge_shipping_status(project: &TempProject) {
     terminal.send_line("y");
     terminal.expect_output("labeled: 5 cases in evals/get-shipping-status.labeled.json");
     terminal.expect_exit(0);
+    // The question about the description was answered when the session was started.
+    let mut terminal = start(project, &["forge", "get_shipping_status", "--resume"]);
+    terminal.expect_output("edge: batch 2 of 2");
+    terminal.answer("q");
+    terminal.expect_exit(0);
 }
 
 fn forge_cancel_order(project: &TempProject) {

@@ -152,9 +152,7 @@ fn an_incomplete_run_is_marked() {
       2 not run now
         gs-y-001  says a
         gs-y-002  says b
-      0 still passing
-      overall: unchanged
-
+      overall: nothing to compare
     ");
     let document: Value = serde_json::from_str(&project.run(["diff", "--format", "json"]).stdout).unwrap();
     assert_eq!(document["nowIncomplete"]["casesNotRun"], 2);
@@ -188,7 +186,7 @@ fn a_missing_result_file_is_noticed() {
     let files = project.files_in("evals/results", ".json");
     std::fs::remove_file(files.iter().find(|path| is_of_y(path)).unwrap()).unwrap();
     let list = project.run(["runs"]).stdout;
-    assert!(list.contains("missing files"), "{list}");
+    assert!(list.contains("  missing  "), "{list}");
     assert_eq!(project.run(["show", "--failed"]).code, Some(4));
     insta::assert_snapshot!(project.run(["show", "--failed"]).filtered_stderr(), @"
     error: every case that ran passed in run [RUN_ID],

@@ -101,15 +101,17 @@ fn the_rerun_command_works_with_a_baseline() {
         script(&numbers.iter().map(|number| (number.as_str(), answer(number))).collect::<Vec<_>>())
     };
     let project = project()
-        .file("karat.json", json!({"agentEndpoint": "scripted:a.json"}))
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "results"}))
         .file("a.json", agent("7"))
         .file("evals/x.golden.json", json!(cases));
     assert_eq!(project.run(["run"]).code, Some(1));
+    let baseline = newest_result(&project, "results")["runId"].as_str().unwrap().to_owned();
     project.write("a.json", agent("123456"));
     let failed = project.run(["run", "--baseline", "latest"]);
-    let command = "karat run --baseline latest --only-failed=latest";
+    // The baseline is named by its id: `latest` is another run now.
+    let command = format!("karat run --baseline {baseline} --only-failed=latest");
     assert!(failed.unwrapped_stderr().contains(&format!("to rerun what did not pass: {command}")), "{}", failed.stderr);
-    let again = project.run(["run", "--baseline", "latest", "--only-failed=latest", "--format", "json"]);
+    let again = project.run(["run", "--baseline", &baseline, "--only-failed=latest", "--format", "json"]);
     assert_eq!(ids(&again), (1..=6).map(|number| format!("gs-x-{number:03}")).collect::<Vec<_>>());
 }
 
@@ -185,4 +187,22 @@ fn warns_about_tools_that_the_registry_lacks() {
     let strict = project.run(["run", "--strict"]);
     assert_eq!(strict.code, Some(2), "{}", strict.both());
     assert!(strict.unwrapped_stderr().contains(message) && strict.stdout.is_empty(), "{}", strict.both());
+}
+
+/// As after an interruption.
+#[test]
+fn only_failed_names_the_number_of_cases_that_did_not_run() {
+    let project = project_with_suites();
+    assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
+    let path = project.files_in("results", ".json").remove(0);
+    let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    result["notRun"] = json!(["gs-x-002"]);
+    std::fs::write(&path, result.to_string()).unwrap();
+    insta::assert_snapshot!(project.run(["run", "--only-failed"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: no case failed in the earlier results
+    hint: 1 case did not run: run it without --only-failed
+    ");
 }

@@ -428,7 +428,8 @@ fn an_interrupted_import_stores_what_it_read() {
     ----- stdout -----
     2 traces added, 0 changed, 0 unchanged (karat 2)
       4 steps, 4 tool calls to 2 tools, 2 errors
-    interrupted: the traces counted here are stored; run the same command again to continue
+    interrupted: the traces counted here are stored; run the same command again to
+    continue
     ----- stderr -----
     ");
     drop(writer);

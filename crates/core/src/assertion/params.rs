@@ -7,6 +7,10 @@ use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::case::{CallSelector, ParamAssertion};
 use crate::trace::ToolCall;
+use karat_json::text::shorten;
+
+/// Maximum length of arguments that are quoted.
+pub(super) const MAX_RAW_LENGTH: usize = 60;
 
 pub(super) fn tool_params(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let assertions = evidence.case.expect.tool_params.as_deref().unwrap_or_default();
@@ -30,6 +34,10 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
         Err(failure) => return Check::Failed(format!("{tool}.{param_name}{path}: {failure}")),
     };
     let test = |call: &&ToolCall| {
+        // Nothing is known of the parameters, so that not even their absence holds.
+        if let Some(raw) = &call.raw_params {
+            return Err(format!("the arguments are not a JSON object: {}", shorten(raw, MAX_RAW_LENGTH)));
+        }
         let actual = call.params.get(param_name).and_then(|value| value.pointer(path));
         if actual.is_none() && assertion.optional { Ok(()) } else { predicate.test(actual) }
     };

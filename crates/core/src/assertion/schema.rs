@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use super::params::MAX_RAW_LENGTH;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::json_schema::compile_tool_schema;
 use crate::outcome::Cause;
 use crate::registry::{Tool, ToolField};
 use crate::trace::ToolCall;
+use karat_json::text::shorten;
 
 pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.tool_args_valid != Some(true) {
@@ -67,6 +69,10 @@ fn tool_validator(tool: &Tool) -> Result<Option<Validator>, String> {
 }
 
 fn validate_arguments(validator: Option<&Validator>, call: &ToolCall) -> Result<(), String> {
+    if let Some(raw) = &call.raw_params {
+        let raw = shorten(raw, MAX_RAW_LENGTH);
+        return Err(format!("the arguments of '{}' are not a JSON object: {raw}", call.name));
+    }
     let Some(validator) = validator else { return Ok(()) };
     first_error(validator, &Value::Object(call.params.clone()))
         .map_err(|error| format!("the arguments of '{}' do not match its schema: {error}", call.name))

@@ -71,10 +71,12 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = regression::find_removed(file, context.archived);
     let mut registry_index = RegistryIndex::new(context.registry);
     let mut prompts = Prompts::new(context.other_cases);
+    let has_unknown_tool = has_unknown_tool(file, context.registry);
     for case in &file.cases {
         let total = case.total_expectation();
         let own_stubs = case.stubs.as_ref();
-        let mut linter = Linter { file, case, turn: None, own_stubs, total: &total, context, lints: &mut lints };
+        let mut linter =
+            Linter { file, case, turn: None, own_stubs, total: &total, context, has_unknown_tool, lints: &mut lints };
         linter.id_form();
         linter.prompt(case, &mut prompts);
         linter.expectations(&mut registry_index);
@@ -83,7 +85,8 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         for (number, turn) in case.turns().iter().enumerate() {
             let Some(case) = case.of_turn(number) else { continue };
             let (turn, own_stubs, total) = (Some(number), turn.stubs.as_ref(), &case.expect);
-            let mut linter = Linter { file, case: &case, turn, own_stubs, total, context, lints: &mut lints };
+            let mut linter =
+                Linter { file, case: &case, turn, own_stubs, total, context, has_unknown_tool, lints: &mut lints };
             linter.expectations(&mut registry_index);
         }
     }
@@ -98,6 +101,16 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     lints
 }
 
+/// Whether the file names no tool, and the registry has none with the file's name.
+pub fn has_unknown_tool(file: &EvalFile, registry: Option<&Registry>) -> bool {
+    let is_named = file.metadata.as_ref().is_some_and(|metadata| metadata.tool_name.is_some());
+    // A gap may hide the tool.
+    let is_unknown = |registry: &Registry| {
+        !registry.tools().is_empty() && registry.gaps().is_empty() && registry.find(&file.tool_name).is_none()
+    };
+    !is_named && registry.is_some_and(is_unknown)
+}
+
 /// Applies the rules to one case, or to a turn as a case of its own.
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
@@ -108,6 +121,8 @@ struct Linter<'l, 'o> {
     /// The expectations of the case and all its turns.
     total: &'l Expectation,
     context: LintContext<'l>,
+    /// The file's own tool is not known, so that no rule can refer to it.
+    has_unknown_tool: bool,
     lints: &'o mut Vec<Lint>,
 }
 
@@ -178,7 +193,7 @@ impl Linter<'_, '_> {
     }
 
     fn id_form(&mut self) {
-        let Some(prefix) = self.file.tier.id_prefix() else {
+        let Some(prefix) = self.file.tier.id_prefix().filter(|_| !self.has_unknown_tool) else {
             return;
         };
         let has_form = self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(

@@ -46,7 +46,7 @@ impl Linter<'_, '_> {
         let tool = &self.file.tool_name;
         match expect.tools_called.as_deref() {
             Some([only]) if self.is_own_tool(only) => {}
-            _ if self.expects_no_call_yet() => {}
+            _ if self.expects_no_call_yet() || self.has_unknown_tool => {}
             None if self.expects_one_own_call() => {}
             None => self.add_for_total(
                 Rule::GoldenTool,
@@ -79,7 +79,8 @@ impl Linter<'_, '_> {
         let called: BTreeSet<&str> = listed.chain(expect.calls.iter().flat_map(ExpectedCalls::tools)).collect();
         // Asking before acting is straightforward as well.
         let asks_first = self.case.expectations().any(|expect| self.expects_no_call_in(expect));
-        if asks_first || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
+        let calls_own_tool = called.len() > 1 && called.iter().any(|name| self.is_own_tool(name));
+        if asks_first || calls_own_tool || self.has_unknown_tool {
             return;
         }
         let tool = &self.file.tool_name;
@@ -94,7 +95,7 @@ impl Linter<'_, '_> {
             return self.add_for_total(Rule::AmbiguousWithoutSets, "/expect", message);
         };
         let mut named = sets.iter().flatten().filter(|name| *name != NO_TOOL).peekable();
-        if named.peek().is_some() && !named.any(|name| self.is_own_tool(name)) {
+        if named.peek().is_some() && !self.has_unknown_tool && !named.any(|name| self.is_own_tool(name)) {
             let message = format!("no acceptable set names '{}', the tool of this file", self.file.tool_name);
             self.add_for_total(Rule::AmbiguousTools, "/expect/toolsAcceptable", message);
         }

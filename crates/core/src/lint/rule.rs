@@ -64,6 +64,9 @@ rules! {
     IdForm "id-form" Warning Warning
         "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001 or rg-TOOL-001."
         r#"{"id": "weather1"}"#
+    FileTool "file-tool" Warning Warning
+        "The tool of a file is in the registry: `metadata.toolName`, or without it the file's name."
+        "a file routing.labeled.json without `metadata.toolName`, and no tool named routing"
     MessageNamesTool "message-names-tool" Warning Warning
         "A message does not contain the technical name of a tool."
         r#"{"input": {"message": "Call get_weather for Paris."}}"#

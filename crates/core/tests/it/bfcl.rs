@@ -182,13 +182,13 @@ fn whole_calls_reject_every_mutation_of_correct_calls() {
             // 5.0 is 5 in JSON, and the order does not count.
             let is_equal = matches!(mutation, Mutation::WithPoint | Mutation::Reorder);
             assert_eq!(passed, is_equal, "{} {mutation:?}: {calls}", question["id"]);
-            let (total, passes) = counts.entry(mutation).or_default();
+            let (total, accepted) = counts.entry(mutation).or_default();
             *total += 1;
-            *passes += usize::from(passed);
+            *accepted += usize::from(passed);
         }
     }
     assert_eq!(gold_count, 400);
-    let lines = counts.iter().map(|(mutation, (total, passes))| format!("{mutation:?}: {passes} of {total} pass"));
+    let lines = counts.iter().map(|(mutation, (total, accepted))| format!("{mutation:?}: {accepted} of {total} pass"));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
     Swap: 0 of 390 pass
     NumberAsText: 0 of 716 pass

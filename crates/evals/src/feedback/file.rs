@@ -351,8 +351,9 @@ impl Reader<'_> {
 /// Resolves the header's columns; `None` for ignored ones.
 fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<Option<Column>>, Vec<RowProblem>> {
     let known = format!("expected columns: {}", NAMES.join(","));
+    let is_header = |name: &str| Column::of(name).is_some() || near_column(name).is_some();
     if let Some((_, first)) = names.first()
-        && names.iter().all(|(name, _)| Column::of(name).is_none())
+        && !names.iter().any(|(name, _)| is_header(name))
     {
         return Err(vec![RowProblem::new(first.clone(), "missing header", Some(known))]);
     }
@@ -368,7 +369,8 @@ fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<O
         columns.push(column);
     }
     for needed in [Column::TraceId, Column::Rating] {
-        if !columns.contains(&Some(needed)) {
+        let is_misnamed = || !ignore_unknown && names.iter().any(|(name, _)| near_column(name) == Some(needed.name()));
+        if !columns.contains(&Some(needed)) && !is_misnamed() {
             let message = format!("missing column '{}'", needed.name());
             problems.push(RowProblem::new(0..0, message, Some(known.clone())));
         }
@@ -376,8 +378,22 @@ fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<O
     if problems.is_empty() { Ok(columns) } else { Err(problems) }
 }
 
+/// Returns the known column that an unknown one probably means.
+fn near_column(name: &str) -> Option<&'static str> {
+    let name = name.trim().to_lowercase();
+    let synonyms = [
+        (Column::TraceId, &["trace", "traceid", "id"][..]),
+        (Column::Rating, &["label", "score", "verdict", "feedback"]),
+        (Column::Note, &["comment", "reason"]),
+        (Column::Author, &["user", "annotator", "reviewer"]),
+        (Column::CreatedAt, &["time", "timestamp", "date"]),
+    ];
+    let synonym = synonyms.iter().find(|(_, words)| words.contains(&name.as_str()));
+    synonym.map(|(column, _)| column.name()).or_else(|| nearest(&name, &NAMES))
+}
+
 fn unknown(kind: &str, name: &str) -> (String, String) {
-    let help = match nearest(name, &NAMES) {
+    let help = match near_column(name) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("expected one of: {}; pass --ignore-unknown to ignore others", NAMES.join(", ")),
     };
@@ -482,6 +498,11 @@ mod tests {
     #[case::no_rating("trace_id,rating\nt1,\n", "2:4 rating is empty (expected one of: good, bad, neutral, retracted)")]
     #[case::no_trace("trace_id,rating\n  ,neutral\n", "2:1 trace_id is empty")]
     #[case::column("trace_id,rating,notes\n", "1:17 unknown column 'notes' (did you mean 'note'?)")]
+    #[case::synonym("trace_id,label\n", "1:10 unknown column 'label' (did you mean 'rating'?)")]
+    #[case::no_known_column(
+        "t1,good\n",
+        "1:1 missing header (expected columns: trace_id,rating,note,author,created_at,source)"
+    )]
     #[case::twice("trace_id,rating,rating\n", "1:17 duplicate column 'rating'")]
     #[case::no_header(
         "trace_id\nt1\n",
@@ -525,6 +546,15 @@ mod tests {
     #[case::json("\n{\"trace_id\":", "2:13 invalid JSON: EOF while parsing a value")]
     fn problems_have_a_position(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(read(text), (Vec::new(), vec![expected.to_owned()]));
+    }
+
+    #[test]
+    fn names_all_misnamed_columns() {
+        let expected = [
+            "1:1 unknown column 'trace' (did you mean 'trace_id'?)",
+            "1:7 unknown column 'label' (did you mean 'rating'?)",
+        ];
+        assert_eq!(read("trace,label\nt1,good\n"), (Vec::new(), expected.map(str::to_owned).to_vec()));
     }
 
     #[test]

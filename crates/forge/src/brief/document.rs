@@ -74,7 +74,6 @@ pub struct OpenSlot {
     pub task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phrase: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// The number of tools that a straightforward case calls.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +100,7 @@ impl BriefDocument {
         let kinds = Kind::all_of(&open);
         let is_for_drafts = |rule: &&Rule| {
             let file_rules = [
+                Rule::FileTool,
                 Rule::EditedRegression,
                 Rule::RemovedRegression,
                 Rule::UnsealedRegression,

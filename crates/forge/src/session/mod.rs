@@ -38,6 +38,9 @@ pub struct Session {
     at: usize,
     /// Slots without a draft.
     open: Vec<Slot>,
+    /// Whether drafts are run against the agent before they are decided.
+    #[serde(default)]
+    pub verify: bool,
 }
 
 /// An overlapping tool that a person declared, with the reason.
@@ -98,6 +101,7 @@ impl Session {
             batches: batches(slots),
             at: 0,
             open,
+            verify: false,
         }
     }
 

@@ -7,7 +7,7 @@ use karat_core::lint::Severity;
 use karat_json::{Finding, Location, Position};
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
-use crate::console::ConsoleSettings;
+use crate::console::{ConsoleSettings, Verbosity};
 use crate::message::write_wrapped;
 use crate::source_problem::SourceProblem;
 use crate::terminal_text::printable;
@@ -46,12 +46,17 @@ impl<'r> OmittedFindings<'r> {
     }
 }
 
-/// Renders the findings with their source, the number of findings that are left out, and the totals.
-pub fn check_text(report: &CheckReport, settings: ConsoleSettings) -> String {
+/// Renders the findings with their source, the number of findings that are left out, and the totals. Quiet output has
+/// no warnings, unless they fail the check.
+pub fn check_text(report: &CheckReport, strict: bool, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
+    let is_quiet = settings.verbosity == Verbosity::Quiet && !strict;
     for (issue, others) in group_tools(&report.issues) {
+        if is_quiet && issue.severity != Severity::Error {
+            continue;
+        }
         let limit =
             if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
         let count = counts.entry(&issue.rule).or_default();

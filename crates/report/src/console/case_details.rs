@@ -2,15 +2,17 @@
 
 use std::fmt::Write as _;
 
-use karat_core::assertion::CallAlignment;
+use karat_core::assertion::{CallAlignment, Field};
 use karat_core::result::{CaseResult, Cause, Outcome, TurnOutcome};
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
+use karat_json::text::text_form;
+use serde_json::Value;
 
 use super::{Page, Verbosity};
 use crate::call_alignment::Drawing;
 use crate::call_text::{call_text, no_calls_text};
 use crate::excerpt::{Excerpt, Row, excerpt};
-use crate::terminal_text::width;
+use crate::terminal_text::{printable, truncate, width};
 use crate::transcript::{not_run_text, turns_that_ran};
 
 /// Width of the labels, with the space after them.
@@ -26,6 +28,23 @@ pub(crate) const MAX_TURNS_TEXT: &str = "stopped after the last turn, still call
 
 /// Maximum number of calls, unless cases are shown in full.
 const MAX_CALLS: usize = 5;
+
+/// Calls to print.
+#[derive(Clone, Copy)]
+struct Calls<'c> {
+    list: &'c [ToolCall],
+    is_unreported: bool,
+    /// Whether the results of successful calls are shown too.
+    with_results: bool,
+}
+
+impl<'c> Calls<'c> {
+    fn of_case(case: &'c CaseResult) -> Self {
+        let details = &case.details;
+        let with_results = has_wrong_response(case);
+        Self { list: &details.tool_calls, is_unreported: details.calls_unreported, with_results }
+    }
+}
 
 impl Page {
     /// Shows the message, the answer and the calls of a case that did not pass, or of every case if shown in full.
@@ -50,7 +69,7 @@ impl Page {
         if let Some(alignment) = &case.details.calls {
             self.write_alignment(alignment, &case.details.tool_calls, is_full, out);
         } else {
-            self.write_calls(&case.details.tool_calls, case.details.calls_unreported, is_full, out);
+            self.write_calls(&Calls::of_case(case), is_full, out);
         }
         if case.details.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
@@ -90,7 +109,8 @@ impl Page {
             if let Some(alignment) = &turn.calls {
                 self.write_alignment(alignment, &turn.tool_calls, is_full, out);
             } else if !is_shortened || !turn.tool_calls.is_empty() {
-                self.write_calls(&turn.tool_calls, turn.calls_unreported, is_full, out);
+                let calls = Calls { with_results: false, list: &turn.tool_calls, is_unreported: turn.calls_unreported };
+                self.write_calls(&calls, is_full, out);
             }
             if turn.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
                 self.write_labelled("stop", MAX_TURNS_TEXT, &[], MAX_MESSAGE_ROWS, out);
@@ -104,7 +124,8 @@ impl Page {
         }
     }
 
-    fn write_calls(&self, calls: &[ToolCall], is_unreported: bool, is_full: bool, out: &mut String) {
+    fn write_calls(&self, calls: &Calls<'_>, is_full: bool, out: &mut String) {
+        let Calls { list: calls, is_unreported, with_results } = *calls;
         let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
         let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
@@ -114,11 +135,23 @@ impl Page {
         for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             self.write_labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
+            let is_shown = !is_full && with_results && succeeded(call);
+            if let Some(result) = call.result.as_ref().filter(|_| is_shown) {
+                self.write_result(result, out);
+            }
         }
         if limit < calls.len() {
             let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
             self.write_rows("", vec![Row { text, carets: String::new() }], out);
         }
+    }
+
+    /// Shows the result of a call in one line.
+    fn write_result(&self, result: &Value, out: &mut String) {
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH).max(20);
+        let text = format!("-> {}", text_form(result));
+        let text = truncate(&printable(&text), columns, self.settings.symbols.ellipsis).into_owned();
+        self.write_rows("", vec![Row { text, carets: String::new() }], out);
     }
 
     fn write_labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {
@@ -157,4 +190,22 @@ impl Page {
             }
         }
     }
+}
+
+/// Whether the answer does not have what it should, which the results of calls may explain.
+fn has_wrong_response(case: &CaseResult) -> bool {
+    let fields = [
+        Field::ResponseContains,
+        Field::ResponseContainsAny,
+        Field::ResponseNotContains,
+        Field::ResponseMatches,
+        Field::ResponseJsonSchema,
+        Field::NumbersGrounded,
+    ];
+    case.failures.iter().any(|failure| fields.iter().any(|field| field.name() == failure.assertion))
+}
+
+/// Whether a call has a result that [`call_text`] does not show.
+fn succeeded(call: &ToolCall) -> bool {
+    call.error.is_none() && call.success != Some(false)
 }

@@ -25,13 +25,23 @@ pub fn guest_text(guest: &GuestReport) -> String {
     row("Python", &python) + &row("guest", &format!("{}, {origin}", guest.hash))
 }
 
-/// Renders the limits and the isolation.
-pub fn limits_text(load_ms: u64, limits: LimitsReport) -> String {
+/// Renders the limits, the isolation and how memory is put back.
+pub fn limits_text(load_ms: u64, limits: LimitsReport, restore_method: &str) -> String {
     let LimitsReport { time_ms, memory_mb, output_kb } = limits;
     row("", &format!("loaded in {}", duration_text(load_ms)))
         + &row("limits", &format!("{time_ms} ms and {memory_mb} MB per trace, {output_kb} KB of output"))
-        + &row("isolation", "namespace (--isolation strict starts a new Python for each trace)")
+        + &row("isolation", "every trace starts with the same Python memory")
+        + &row("restored by", &restore_text(restore_method))
         + "\n"
+}
+
+fn restore_text(method: &str) -> String {
+    let explanation = match method {
+        "write-protection" => "only written pages are put back",
+        "private-pages" => "pages that were ever written are compared",
+        _ => "all memory is copied after each trace, which takes about 1 ms",
+    };
+    format!("{method} ({explanation})")
 }
 
 /// Renders a checked guarantee.

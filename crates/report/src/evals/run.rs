@@ -45,6 +45,10 @@ pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: 
         let title = palette.error(format!("errored: {}", errors.kind));
         write_groups(&title, &errors.groups, errors.others, settings, out);
     }
+    let groups = function.errors.iter().flat_map(|errors| &errors.groups).chain(&function.fails);
+    if groups.into_iter().any(|group| group.count > 1 && group.text.contains('#')) {
+        let _ = writeln!(out, "  {}", palette.dim("# stands for numbers that differ"));
+    }
     if settings.verbosity != Verbosity::Quiet
         && let (Some(p50), Some(p99)) = (function.p50_ms, function.p99_ms)
     {
@@ -117,11 +121,9 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
         line.push('\n');
         line.push_str(&settings.palette.dim(speed(traces, summary.elapsed_ms)));
     }
-    if settings.verbosity != Verbosity::Quiet
-        && let Some(hint) = tracebacks_hint(&summary.functions)
-    {
+    if settings.verbosity != Verbosity::Quiet && exceptions(&summary.functions).next().is_some() {
         line.push('\n');
-        line.push_str(&settings.palette.dim(hint));
+        line.push_str(&settings.palette.dim("pass --format jsonl for tracebacks"));
     }
     if summary.interrupted {
         line.push_str("\ninterrupted: the other traces were not judged");
@@ -136,11 +138,12 @@ pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
     format!("{}, {rate:.0} traces/s", duration_text(elapsed_ms))
 }
 
-/// Returns a hint to the tracebacks, if a function raised an exception.
-pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s FunctionSummary>) -> Option<&'static str> {
-    let has_raised =
-        |function: &FunctionSummary| function.errors.iter().any(|error| error.kind == ErrorKind::Exception);
-    functions.into_iter().any(has_raised).then_some("pass --format jsonl for tracebacks")
+/// Returns the exceptions that functions raised.
+pub(super) fn exceptions<'s>(
+    functions: impl IntoIterator<Item = &'s FunctionSummary>,
+) -> impl Iterator<Item = &'s ReasonGroup> {
+    let errors = functions.into_iter().flat_map(|function| &function.errors);
+    errors.filter(|error| error.kind == ErrorKind::Exception).flat_map(|error| &error.groups)
 }
 
 /// Counts the judged traces, and the lines that are not traces.

@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
-use super::run::{speed, tracebacks_hint, write_function};
+use super::run::{exceptions, speed, write_function};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::printable;
+use crate::terminal_text::{printable, wrap};
 use crate::tools::counted;
 
-/// Renders the new verdicts of each eval, and the number of traces judged earlier.
+/// Renders the new verdicts of each eval, and the number of traces judged earlier. If all were, one line says so.
 pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let is_quiet = settings.verbosity == Verbosity::Quiet;
     for eval in &summary.evals {
         let all_passed = eval.now.failed + eval.now.errored == 0;
-        if !(is_quiet && all_passed) {
+        if summary.judged > 0 && !(is_quiet && all_passed) {
             write_eval(eval, settings, &mut out);
             out.push('\n');
         }
@@ -29,7 +29,7 @@ fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut Str
     if eval.now.passed + eval.now.failed + eval.now.errored > 0 {
         write_function(&title, &eval.now, settings, out);
     } else {
-        let _ = writeln!(out, "{}\n  nothing new to judge", settings.palette.bold(title));
+        let _ = writeln!(out, "{}", settings.palette.bold(title));
     }
     if eval.judged_before > 0 {
         let before = format!("{} already judged", counted(eval.judged_before, "trace"));
@@ -49,14 +49,21 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         (1.., _) => palette.failure(counts),
         _ => palette.success(counts),
     };
+    if summary.judged > 0 && summary.judged_before > 0 {
+        let _ = write!(text, "\n{} already stored", counted(summary.judged_before, "verdict"));
+    }
     if !is_quiet && summary.judged > 0 {
         let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));
     }
-    if !is_quiet && let Some(hint) = tracebacks_hint(summary.evals.iter().map(|eval| &eval.now)) {
+    let exceptions = exceptions(summary.evals.iter().map(|eval| &eval.now));
+    if !is_quiet && let Some(trace) = exceptions.flat_map(|group| &group.traces).next() {
+        // The same command again has nothing to judge.
+        let hint = format!("for tracebacks: karat trace show {}", printable(trace));
         let _ = write!(text, "\n{}", palette.dim(hint));
     }
     if summary.interrupted {
-        text.push_str("\ninterrupted: verdicts so far are stored; run the same command again to continue");
+        let interrupted = "interrupted: verdicts so far are stored; run the same command again to continue";
+        let _ = write!(text, "\n{}", wrap(interrupted, settings.columns).join("\n"));
     }
     text
 }
@@ -104,7 +111,6 @@ mod tests {
           5 traces already judged
 
         eval_\u{1b}b version 1
-          nothing new to judge
           8 traces already judged
 
         8 traces, 2 evals: 2 passed, 1 failed

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use karat_core::diff::{CaseDiff, Change, SuiteChange, Verdict};
+use karat_core::result::Outcome;
 use karat_core::trials::TrialCounts;
 use karat_workflows::compare_runs::{RunComparison, SuiteDiff};
 
@@ -28,34 +29,23 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
         let _ = writeln!(out, "{} {lines}", palette.warning(settings.symbols.warning));
     }
     out.push('\n');
-    let agents: BTreeSet<&String> = comparison.suites.iter().filter_map(SuiteDiff::agent).collect();
+    let agents: BTreeSet<&String> =
+        comparison.suites.iter().flat_map(|suite| [&suite.before_agent, &suite.now_agent]).flatten().collect();
     for suite in &comparison.suites {
         let dash = settings.symbols.dash;
-        let agent = suite.agent().filter(|_| agents.len() > 1);
-        let agent_text = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
+        let agent_text = if agents.len() > 1 { agent_text(suite, settings) } else { String::new() };
         let title = format!("{} {dash} {} evals{agent_text}", printable(&suite.tool_name), suite.tier);
         let _ = writeln!(out, "{}", palette.bold(title));
-        let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
-        let parts = [
-            (Change::Regression, false, if count(Change::Regression) == 1 { "regression" } else { "regressions" }),
-            (Change::NewPass, false, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
-            (Change::NoVerdict, false, "without a verdict"),
-            (Change::StillFails, false, "still failing"),
-            (Change::Flaky, false, "flaky"),
-            (Change::NotEnoughData, false, "without enough data"),
-            (Change::Added, false, "added"),
-            (Change::Added, true, "not run before"),
-            (Change::Removed, true, "not run now"),
-            (Change::Removed, false, "removed"),
-        ];
-        for (change, not_run, title) in parts {
-            let is_listed = |case: &&CaseDiff| case.change == change && case.not_run == not_run;
-            let cases: Vec<&CaseDiff> = suite.cases.iter().filter(is_listed).collect();
+        for group in GROUPS {
+            let cases: Vec<&CaseDiff> = suite.cases.iter().filter(|case| group.contains(case)).collect();
             if !cases.is_empty() {
-                section(change, &format!("{} {title}", cases.len()), &cases, settings, &mut out);
+                section(group.change, &group.title(cases.len()), &cases, settings, &mut out);
             }
         }
-        let _ = writeln!(out, "  {} still passing", count(Change::StillPasses));
+        if suite.overall.verdict != Verdict::NothingToCompare {
+            let passing = suite.cases.iter().filter(|case| case.change == Change::StillPasses).count();
+            let _ = writeln!(out, "  {passing} still passing");
+        }
         let _ = writeln!(out, "  {}", overall_text(&suite.overall, settings));
         if suite.eval_file_changed {
             let warning = palette.warning(settings.symbols.warning);
@@ -66,11 +56,63 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
     out
 }
 
+/// Names the agent of a suite, or both if they differ.
+fn agent_text(suite: &SuiteDiff, settings: ConsoleSettings) -> String {
+    match (&suite.before_agent, &suite.now_agent) {
+        (Some(before), Some(now)) if before != now => {
+            format!(" of {} {} {}", printable(before), settings.symbols.arrow, printable(now))
+        }
+        (Some(agent), _) | (_, Some(agent)) => format!(" of {}", printable(agent)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Cases that are listed together, under one title.
+struct Group {
+    change: Change,
+    /// The outcome now, if it matters.
+    now: Option<Outcome>,
+    not_run: bool,
+    singular: &'static str,
+    plural: &'static str,
+}
+
+/// In the order in which they are shown.
+const GROUPS: [Group; 12] = [
+    Group { plural: "regressions", ..Group::of(Change::Regression, "regression") },
+    Group { plural: "new passes", ..Group::of(Change::NewPass, "new pass") },
+    Group { now: Some(Outcome::Errored), ..Group::of(Change::NoVerdict, "without a verdict") },
+    Group { now: Some(Outcome::Failed), ..Group::of(Change::NoVerdict, "failed now, no verdict before") },
+    Group { now: Some(Outcome::Passed), ..Group::of(Change::NoVerdict, "passed now, no verdict before") },
+    Group::of(Change::StillFails, "still failing"),
+    Group::of(Change::Flaky, "flaky"),
+    Group::of(Change::NotEnoughData, "without enough data"),
+    Group::of(Change::Added, "added"),
+    Group { not_run: true, ..Group::of(Change::Added, "not run before") },
+    Group { not_run: true, ..Group::of(Change::Removed, "not run now") },
+    Group::of(Change::Removed, "removed"),
+];
+
+impl Group {
+    const fn of(change: Change, title: &'static str) -> Self {
+        Self { change, now: None, not_run: false, singular: title, plural: title }
+    }
+
+    fn contains(&self, case: &CaseDiff) -> bool {
+        case.change == self.change && case.not_run == self.not_run && self.now.is_none_or(|now| case.now == Some(now))
+    }
+
+    fn title(&self, count: usize) -> String {
+        format!("{count} {}", if count == 1 { self.singular } else { self.plural })
+    }
+}
+
 /// Describes the change of the whole suite: how many cases changed, and whether that is more than chance.
 fn overall_text(change: &SuiteChange, settings: ConsoleSettings) -> String {
     let palette = settings.palette;
     let verdict = match change.verdict {
         Verdict::Unchanged => return "overall: unchanged".to_owned(),
+        Verdict::NothingToCompare => return "overall: nothing to compare".to_owned(),
         Verdict::Regression => palette.alert("significantly worse"),
         Verdict::Improvement => palette.success("significantly better"),
         Verdict::Flaky => palette.warning("no significant trend"),

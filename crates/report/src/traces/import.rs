@@ -63,8 +63,8 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
         let _ = writeln!(out, "{}", palette.dim(truncate(&line, settings.columns, settings.symbols.ellipsis)));
     }
     if report.interrupted {
-        let _ =
-            writeln!(out, "interrupted: the traces counted here are stored; run the same command again to continue");
+        let text = "interrupted: the traces counted here are stored; run the same command again to continue";
+        let _ = writeln!(out, "{}", wrap(text, settings.columns).join("\n"));
     }
     out
 }

@@ -3,13 +3,10 @@
 //! Validation reports errors early and with their line; it is not a security boundary. It uses the syntax tree only, so
 //! words in strings and comments are ignored.
 
-mod addresses;
 mod entry;
 mod nesting;
-mod python_names;
 mod rules;
 mod semantics;
-mod stateless;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -78,7 +75,7 @@ fn read(text: &str) -> Result<Function, Vec<Finding>> {
     }
     findings.sort_by_key(|finding| (finding.range.start, finding.rule));
     match name {
-        Some(name) if findings.is_empty() => Ok(Function::new(name, text, stateless::is_stateless(body))),
+        Some(name) if findings.is_empty() => Ok(Function::new(name, text)),
         _ => Err(findings),
     }
 }

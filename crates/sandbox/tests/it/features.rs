@@ -44,7 +44,7 @@ fn validation_accepts_language_features() {
 }
 
 #[rstest]
-fn verdicts_match_cpython(#[values(Isolation::Namespace, Isolation::Strict)] isolation: Isolation) {
+fn verdicts_match_cpython(#[values(Isolation::Fresh, Isolation::Shared)] isolation: Isolation) {
     let sandbox = sandbox();
     let traces = fs::read(fixtures().join("features/traces.jsonl")).unwrap();
     let expected = cpython_verdicts();

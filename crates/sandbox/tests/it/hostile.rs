@@ -81,7 +81,9 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
         check(expected.outcomes.contains(&outcome(after)), "last trace", after);
     } else {
         check(outcome(before) == "pass", "trace before", before);
-        check(result(after) == result(before), &format!("trace after, expected {}", describe(before)), after);
+        // With shared isolation, a function can change its own Python.
+        let is_same = result(after) == result(before) || isolation == Isolation::Shared;
+        check(is_same, &format!("trace after, expected {}", describe(before)), after);
     }
     for judgement in [before, hostile, after] {
         check(judgement.elapsed < task.limits.time + MAX_TIMEOUT_DELAY, "too late", judgement);
@@ -131,9 +133,9 @@ fn hostile_functions_end_as_expected_and_leave_no_state() {
     let problems_in =
         |isolation| -> Vec<String> { all.iter().flat_map(|source| problems_of(sandbox, source, isolation)).collect() };
     let problems = std::thread::scope(|scope| {
-        let strict = scope.spawn(|| problems_in(Isolation::Strict));
-        let mut problems = problems_in(Isolation::Namespace);
-        problems.extend(strict.join().unwrap());
+        let shared = scope.spawn(|| problems_in(Isolation::Shared));
+        let mut problems = problems_in(Isolation::Fresh);
+        problems.extend(shared.join().unwrap());
         problems
     });
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));

@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod comparison;
 mod doctor;
 mod features;
+mod generator;
 mod hostile;
+mod isolation;
 mod soak;
-mod stateless;
 mod streaming;
 mod support;
 mod validate;

@@ -79,9 +79,7 @@ fn judges_twenty_thousand_traces_correctly() {
         writeln!(lines, r#"{{"trace_id": "t{number}", "kind": "{}", "steps": []}}"#, kind(number)).unwrap();
     }
     let functions: Vec<_> = sources("soak").iter().map(Source::function).collect();
-    // One reuses its Python between traces, the other does not.
-    assert_eq!(functions.iter().map(|function| function.is_stateless).collect::<Vec<_>>(), [true, false]);
-    let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 1500) };
+    let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Fresh), 1500) };
 
     let mut next = 1;
     let mut counts = [BTreeMap::new(), BTreeMap::new()];

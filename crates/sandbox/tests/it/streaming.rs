@@ -72,7 +72,7 @@ fn returns_results_while_the_next_read_blocks() {
         judged.push(row);
         if judged.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
+    let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Fresh) };
     judge_each(sandbox, &task, read_lines(reader), receive).unwrap();
     assert_eq!(judged.iter().map(|judged| judged.key.number).collect::<Vec<_>>(), [1, 2, 3]);
     drop(sender);
@@ -93,18 +93,18 @@ fn results_do_not_depend_on_the_number_of_threads() {
         };
         judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()
     };
-    let expected = rows(1, Isolation::Namespace);
+    let expected = rows(1, Isolation::Fresh);
     assert_eq!(expected.len(), 150);
     assert!(expected.iter().enumerate().all(|(index, row)| row.0 == index as u64 + 1));
-    assert_eq!(expected, rows(8, Isolation::Namespace));
-    assert_eq!(expected, rows(3, Isolation::Strict));
+    assert_eq!(expected, rows(8, Isolation::Fresh));
+    assert_eq!(expected, rows(3, Isolation::Fresh));
 }
 
 #[test]
 fn reports_invalid_lines_and_judges_the_others() {
     let sandbox = sandbox();
     let lines = "{\"trace_id\": \"a\", \"number\": 0}\n\n{\"trace_id\": \n[1]\n\"\\ud800\"\n{\"number\": 2}";
-    let judged = judge(sandbox, &task(&[mixed()], Isolation::Namespace), lines);
+    let judged = judge(sandbox, &task(&[mixed()], Isolation::Fresh), lines);
     let outcomes: Vec<_> = judged.iter().map(|judged| (judged.key.number, outcome(&judged.judgements[0]))).collect();
     assert_eq!(outcomes[0], (1, "pass"));
     assert_eq!(outcomes[1], (3, "validation"));
@@ -127,7 +127,7 @@ fn judges_the_traces_before_a_read_error() {
         numbers.push(judged.key.number);
         ControlFlow::Continue(())
     };
-    let result = judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
+    let result = judge_each(sandbox, &task(&[mixed()], Isolation::Fresh), batches, listener);
     assert!(matches!(result, Err(StreamError::Source(_))));
     assert_eq!(numbers, [1, 2]);
 }
@@ -141,7 +141,7 @@ fn a_dropped_stream_stops() {
         count += 1;
         if count == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), endless, listener).unwrap();
+    judge_each(sandbox, &task(&[mixed()], Isolation::Fresh), endless, listener).unwrap();
     assert_eq!(count, 5);
 }
 
@@ -150,7 +150,7 @@ fn a_slow_trace_does_not_delay_those_before_it() {
     let sandbox = sandbox();
     let source = "def eval_x(trace):\n    while trace['n'] >= 5: pass\n    return True, ''\n";
     let function = Arc::new(karat_sandbox::validate(source.as_bytes()).expect("valid"));
-    let mut task = task(&[function], Isolation::Namespace);
+    let mut task = task(&[function], Isolation::Fresh);
     task.jobs = 1;
     let lines = (0..20).map(|number| format!("{{\"n\": {number}}}")).collect::<Vec<_>>().join("\n");
     let started = std::time::Instant::now();

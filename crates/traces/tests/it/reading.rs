@@ -63,8 +63,26 @@ fn reads_compressed_files() {
     assert_eq!(render(read(None, Cursor::new(packed))), ["karat a", "karat b"]);
 }
 
+/// The order of lines does not matter.
+#[test]
+fn reads_traces_after_values_without_a_known_format() {
+    let text = format!("{{\"hello\": 1}}\n{{\"hello\": 2}}\n{A}\n{{\"hello\": 3}}\n{B}\n");
+    let expected = [
+        "! line 1: unrecognised trace format",
+        "! line 2: unrecognised trace format",
+        "karat a",
+        "! line 4: unrecognised trace format",
+        "karat b",
+    ];
+    assert_eq!(render(read_text(None, &text)), expected);
+    let list = format!("[{{\"hello\": 1}}, {A}]");
+    assert_eq!(render(read_text(None, &list)), ["! item 1: unrecognised trace format", "karat a"]);
+}
+
 #[rstest]
 #[case("{\"hello\": 1}\n")]
+#[case("{\"hello\": 1}\n{\"hello\": 2}\n")]
+#[case(&"{\"hello\": 1}\n".repeat(2000))]
 #[case("plain text\n")]
 #[case::zip(&format!("PK\u{3}\u{4}\u{14}{}\u{1}\0\0\0a", "\0".repeat(21)))]
 #[case("42")]

@@ -109,7 +109,7 @@ pub fn write(endpoint: &str, context: &Context<'_>) -> Result<String, Error> {
     let file = &context.settings.config_file;
     let display_path = context.settings.display_path(file);
     let _lock = context.edit_lock()?;
-    let cannot_write = |error: std::io::Error| Error::invalid(format!("cannot write {display_path}: {error}"));
+    let cannot_write = |error: std::io::Error| Error::cannot_write(&display_path, &error);
     if !file.exists() {
         let text = JsonText::of(&json!({ENDPOINT_KEY: endpoint})).into_text();
         create_file(file, text.as_bytes()).map_err(cannot_write)?;

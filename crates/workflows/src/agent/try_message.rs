@@ -1,7 +1,6 @@
 //! Sends messages to the agent, and shows the requests, the replies and the answers that were read from them.
 
 use std::borrow::Cow;
-use std::ops::Not;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -83,7 +82,6 @@ pub struct TrialRequest {
     pub method: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// JSON, or a string.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,11 +109,9 @@ pub struct TrialReply {
 pub struct TrialAnswer {
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
-    /// The reply does not report its tool calls.
-    #[serde(skip_serializing_if = "Not::not")]
+    /// Whether the reply does not report its tool calls.
     pub calls_unreported: bool,
     /// Whether the agent waits for approval; the response is its question.
-    #[serde(skip_serializing_if = "Not::not")]
     pub waits_for_approval: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -352,10 +348,11 @@ impl Talk<'_> {
     fn unreported_calls(&self, preset: Option<&Preset>) -> String {
         let from_spans = "'agent.telemetry' reads them from its OpenTelemetry spans";
         match preset {
-            Some(preset) if preset.reads.calls == Reported::Never => {
-                format!("{} does not report tool calls: {from_spans}", preset.product)
+            Some(Preset { product, reads, calls_hint, .. }) => {
+                let subject = if reads.calls == Reported::Never { product.as_str() } else { "this reply" };
+                let hint = calls_hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+                format!("{subject} does not report tool calls{hint}; {from_spans}")
             }
-            Some(preset) => format!("this reply does not report tool calls; {from_spans}. {}", preset.description),
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
                 "the function returns only a string: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
                  messages to report tool calls; {from_spans}"

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use karat_core::case::{EvalFile, SuiteFile};
-use karat_core::lint::{Lint, LintContext, Severity, lint};
+use karat_core::lint::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint, named_tools};
 use karat_core::registry::Registry;
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
 use karat_core::token::TokenSources;
@@ -30,6 +30,8 @@ pub(super) struct EvalFiles<'c> {
     pub(super) functions: &'c ProjectFunctions,
     /// The eval functions of all cases so far.
     pub(super) function_names: BTreeSet<String>,
+    /// The tools of all files so far, and those that their cases name.
+    pub(super) tool_names: BTreeSet<String>,
     /// Whether agents stop at their first tool calls.
     pub(super) routing_only: bool,
     /// The overlaps that no case so far covers.
@@ -56,6 +58,9 @@ impl EvalFiles<'_> {
             }
         };
         self.function_names.extend(file.cases.iter().flat_map(eval_names).map(str::to_owned));
+        self.tool_names.insert(file.tool_name.clone());
+        let named = file.cases.iter().flat_map(|case| named_tools(&case.expect));
+        self.tool_names.extend(named.map(|(_, tool)| tool.to_owned()));
         if let Some(uncovered) = &mut self.uncovered {
             file.cases.iter().for_each(|case| uncovered.remove_covered_pairs(case));
         }
@@ -87,7 +92,22 @@ impl EvalFiles<'_> {
         let lints = lints.into_iter().map(|lint| from_lint(prefix, lint));
         let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
         let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
-        stale.chain(changed).chain(lints).chain(unknown).collect()
+        let unknown_tool = self.unknown_tool(file, silencer);
+        unknown_tool.into_iter().chain(stale).chain(changed).chain(lints).chain(unknown).collect()
+    }
+
+    /// Returns the problem of a file that names no tool, if its name is not that of one either.
+    fn unknown_tool(&self, file: &EvalFile, silencer: &mut Silencer<'_>) -> Option<RuleProblem> {
+        let rule = Rule::FileTool;
+        if !has_unknown_tool(file, self.registry)
+            || silencer.silences([file.tool_name.as_str()], SilencedRule::Case(rule))
+        {
+            return None;
+        }
+        let message =
+            format!("'{}' is not in the tool registry: rules about the file's own tool do not apply", file.tool_name);
+        let help = "set metadata.toolName to the tool of the file: {\"metadata\": {\"toolName\": …}, \"cases\": […]}";
+        Some((problem(String::new(), message, Some(help.to_owned())), (rule.name(), rule.severity())))
     }
 }
 

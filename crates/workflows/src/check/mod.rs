@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use karat_core::lint::{Rule, Severity};
-use karat_core::registry::Registry;
+use karat_core::registry::{Registry, same_name};
 use karat_core::token::TokenSources;
 use karat_project::{EvalPath, discover_all, read_json_setting, read_overlap_map};
 use karat_tools::contract::Silencer;
@@ -25,7 +25,7 @@ pub use self::issue::{CheckIssue, INVALID};
 pub use self::rules::{RuleEntry, RuleList};
 use self::source_text::Sources;
 use crate::context::Context;
-use crate::context::models::is_model;
+use crate::context::models::{check_agent_form, is_model};
 use crate::context::tools::{is_empty, list_tools};
 use crate::error::Error;
 use crate::functions::{ProjectFunctions, find_functions};
@@ -64,6 +64,9 @@ impl CheckReport {
 /// Checks eval files, folders or globs, and everything that belongs to them; the whole project without paths.
 pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckReport, Error> {
     let settings = &context.settings;
+    for endpoint in &settings.agent_endpoints {
+        check_agent_form(&endpoint.value, &settings.model.providers)?;
+    }
     let discovered = discover_all(paths, &settings.layout, &settings.layout.current_dir).map(|discovered| {
         discovered.ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
         discovered.files
@@ -75,13 +78,14 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
     let overlaps = read_overlap_map(&settings.overlap_map)?;
     let mut report = CheckReport::default();
     let mut silencer = Silencer::new(&settings.silence.silence);
+    let mut tool_issues = Vec::new();
     if let Some(registry) = &registry {
         if is_empty(registry) {
             context.notices.warn("the tool registry has no tools to check");
         }
         report.tools = Some(registry.tools().len());
         let mut sources = Sources::new(settings);
-        report.issues.extend(tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources));
+        tool_issues = tools::check(registry, overlaps.as_ref(), &mut silencer, &mut sources);
     }
     let functions = find_functions(settings)?;
     let is_whole = is_whole_project(paths, settings);
@@ -95,6 +99,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
         overlaps: overlaps.as_ref(),
         routing_only: is_routing_only(settings),
         uncovered: overlaps.as_ref().map(UncoveredOverlaps::of),
+        tool_names: BTreeSet::new(),
         are_all_valid: true,
     };
     for path in &eval_paths {
@@ -103,6 +108,12 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
         report.cases += cases;
         report.issues.extend(issues);
     }
+    if !is_whole {
+        // Of other tools, the whole project's check says enough.
+        let is_named = |tool: &String| files.tool_names.iter().any(|name| same_name(name, tool));
+        tool_issues.retain(|issue| issue.tool.as_ref().is_none_or(is_named));
+    }
+    report.issues.splice(0..0, tool_issues);
     report.issues.extend(check_functions(&functions, (!is_whole).then_some(&files.function_names)));
     report.issues.extend(archives::check(&eval_paths, paths, settings)?);
     if let Some(map) = &overlaps {

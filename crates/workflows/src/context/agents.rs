@@ -113,7 +113,7 @@ fn make_agent(
             let agent = models.agent(&text, settings, registry, execution, notices)?;
             Ok(Arc::new(agent))
         }
-        _ => Err(invalid_agent_error(&text, settings)),
+        _ => Err(invalid_agent_error(&text, &settings.model.providers)),
     }
 }
 

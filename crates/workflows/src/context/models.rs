@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{
-    Budget, ExchangeObserver, KnownProvider, ModelAgent, ModelClient, ModelSettings, Parameters, Preset, Price,
-    Provider, ProviderConfig, Throttle, ToolExecution,
+    Budget, ExchangeObserver, KnownProvider, Language, ModelAgent, ModelClient, ModelSettings, Parameters, Preset,
+    Price, Provider, ProviderConfig, Throttle, ToolExecution,
 };
 use karat_core::registry::Registry;
 use karat_json::nearest;
@@ -169,23 +169,42 @@ impl Models {
     }
 }
 
+/// The configured providers by name.
+type Providers = BTreeMap<String, ProviderConfig>;
+
 /// Whether the endpoint is a model.
 pub fn is_model(endpoint: &str, settings: &Settings) -> bool {
-    endpoint.split_once(':').is_some_and(|(kind, _)| provider_names(settings).any(|name| name == kind))
+    is_model_of(endpoint, &settings.model.providers)
 }
 
-fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
-    KnownProvider::ALL.iter().map(|known| known.name).chain(settings.model.providers.keys().map(String::as_str))
+fn is_model_of(endpoint: &str, providers: &Providers) -> bool {
+    endpoint.split_once(':').is_some_and(|(kind, _)| provider_names(providers).any(|name| name == kind))
+}
+
+fn provider_names(providers: &Providers) -> impl Iterator<Item = &str> {
+    KnownProvider::ALL.iter().map(|known| known.name).chain(providers.keys().map(String::as_str))
+}
+
+/// Checks that the endpoint has one of the forms of an agent. Does not look for the agent.
+pub fn check_agent_form(endpoint: &str, providers: &Providers) -> Result<(), Error> {
+    let has_form = match endpoint.split_once(':') {
+        Some(("http" | "https", rest)) => rest.starts_with("//"),
+        Some(("scripted", file)) => !file.is_empty(),
+        Some(("command", _)) => true,
+        Some((kind, _)) if Language::from_kind(kind).is_some() => true,
+        _ => Preset::split(endpoint).is_some() || is_model_of(endpoint, providers),
+    };
+    if has_form { Ok(()) } else { Err(invalid_agent_error(endpoint, providers)) }
 }
 
 /// Returns the error for an invalid agent endpoint.
-pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
+pub fn invalid_agent_error(endpoint: &str, providers: &Providers) -> Error {
     let failure = Error::invalid(format!(
         "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PRESET:URL, PROVIDER:MODEL, \
          python:MODULE:FUNCTION, node:FILE#EXPORT, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-    let mut names: Vec<&str> = provider_names(settings).chain(["command", "node", "python", "scripted"]).collect();
+    let mut names: Vec<&str> = provider_names(providers).chain(["command", "node", "python", "scripted"]).collect();
     for kind in Preset::kinds() {
         names.push(kind);
     }
@@ -201,6 +220,9 @@ pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
         provider => format!("{provider}:{rest}"),
     };
     let is_address = rest.starts_with(|first: char| first.is_ascii_digit()) || endpoint.starts_with("localhost");
+    if let Some(scheme) = nearest(kind, &["http", "https"]).filter(|_| rest.starts_with("//")) {
+        return failure.hint(format!("did you mean '{scheme}:{rest}'?"));
+    }
     match nearest(kind, &names) {
         _ if is_address => failure.hint(format!("did you mean 'http://{endpoint}'?")),
         Some(near) => failure.hint(format!("did you mean '{}'?", example(near))),

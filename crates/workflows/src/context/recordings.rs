@@ -6,6 +6,7 @@ use std::sync::Arc;
 use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode};
 use karat_core::chat::ChatModel;
 use karat_core::port::Agent;
+use karat_project::check_writable_folder;
 
 use crate::error::Error;
 use crate::settings::{RecordingSetting, Settings};
@@ -31,9 +32,9 @@ impl Recordings {
             }
             None | Some(RecordingMode::Strict) => {}
             Some(RecordingMode::Record | RecordingMode::Auto) => {
-                let tried = std::fs::create_dir_all(folder)
-                    .and_then(|()| tempfile::Builder::new().prefix(".karat-").tempfile_in(folder).map(drop));
-                tried.map_err(|error| Error::invalid(format!("cannot write recordings to {display_path}: {error}")))?;
+                check_writable_folder(folder).map_err(|error| {
+                    Error::unusable_folder(&format!("cannot write recordings to {display_path}"), &error)
+                })?;
             }
         }
         let open = |mode| RecordingFolder::new(folder.clone(), display_path.clone(), mode, settings.redactor.clone());

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ use karat_registry::{McpServers, RegistryCommand, mcp_location};
 use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::{LiveTools, Settings, ToolExecutor, UnusableServer, Variables, WithBase};
+
+/// Time after which the servers that karat waits for are named.
+const SLOW_SERVERS: Duration = Duration::from_secs(5);
 
 /// Maximum number of warnings, and of tools in a warning.
 const MAX_LISTED: usize = 5;
@@ -67,7 +71,9 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
     let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
-    let servers = McpServers::connect(targets, settings.timeout).await.map_err(|error| {
+    let connecting = McpServers::connect(targets, settings.timeout);
+    let connected = call_if_slow(connecting, SLOW_SERVERS, || note_waiting(settings, notices)).await;
+    let servers = connected.map_err(|error| {
         let message = error.to_string();
         let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
         Error::invalid(message).quote(output)
@@ -86,7 +92,8 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     if !needs_servers(settings, registry.as_ref()) {
         return Ok(registry);
     }
-    let server_tools = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout).await;
+    let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout);
+    let server_tools = call_if_slow(listing, SLOW_SERVERS, || note_waiting(settings, notices)).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
         server_tools.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -95,6 +102,26 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
         warn_about_live_tools(settings, registry.as_ref().unwrap_or(&server_tools), &server_tools, notices);
     }
     Ok(Some(registry.unwrap_or(server_tools)))
+}
+
+/// Names the servers, so that waiting for one does not look like hanging.
+fn note_waiting(settings: &Settings, notices: &dyn Notices) {
+    let names: Vec<&str> = settings.live.servers.iter().map(|(name, _)| name.as_str()).collect();
+    let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
+    let limit = settings.timeout.as_secs_f64();
+    notices.note(&format!("waiting for the {servers} {}, at most {limit} s ('timeoutMs')", names.join(", ")));
+}
+
+/// Calls a function if the work takes longer than this.
+async fn call_if_slow<T>(work: impl Future<Output = T>, limit: Duration, call: impl FnOnce()) -> T {
+    let mut work = pin!(work);
+    match tokio::time::timeout(limit, &mut work).await {
+        Ok(output) => output,
+        Err(_) => {
+            call();
+            work.await
+        }
+    }
 }
 
 /// Lists the tools of the servers, each within the time limit. A server that fails is a gap.
@@ -186,4 +213,19 @@ fn read_registry(setting: &PathSetting, current_dir: &Path) -> Result<Option<Reg
 /// Whether a registry is empty without gaps. It trivially meets all requirements on tools.
 pub fn is_empty(registry: &Registry) -> bool {
     registry.tools().is_empty() && registry.gaps().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn names_what_it_waits_for_only_if_slow() {
+        let mut calls = 0;
+        let slow = tokio::time::sleep(Duration::from_millis(50));
+        call_if_slow(slow, Duration::from_millis(1), || calls += 1).await;
+        assert_eq!(calls, 1);
+        call_if_slow(async {}, Duration::from_secs(60), || calls += 1).await;
+        assert_eq!(calls, 1);
+    }
 }

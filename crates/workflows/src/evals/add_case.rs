@@ -117,7 +117,7 @@ fn append(path: &Path, name: &str, line: &str, settings: &Settings) -> Result<bo
     }
     let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     replace_file(path, &format!("{text}{separator}{line}\n"))
-        .map_err(|error| Error::invalid(format!("cannot write {display_path}: {error}")))?;
+        .map_err(|error| Error::cannot_write(&display_path, &error))?;
     Ok(new_file)
 }
 

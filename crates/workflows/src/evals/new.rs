@@ -42,8 +42,7 @@ pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
         return Err(Error::invalid(format!("{display_path} already exists")));
     }
     let write = |path: &Path, text: &str| {
-        create_file(path, text.as_bytes())
-            .map_err(|error| Error::invalid(format!("cannot write {}: {error}", settings.display_path(path))))
+        create_file(path, text.as_bytes()).map_err(|error| Error::cannot_write(&settings.display_path(path), &error))
     };
     if wrote_function {
         write(&function, &FUNCTION.replace(PLACEHOLDER, &format!("eval_{name}")))?;

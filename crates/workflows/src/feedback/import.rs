@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
-use crate::trace_id::MIN_PREFIX_LENGTH;
+use crate::trace_id::{MIN_PREFIX_LENGTH, imported_id};
 
 /// Maximum number of unknown ids to look up as short ids.
 const MAX_SHORT_IDS: usize = 10_000;
@@ -136,6 +136,14 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     })
 }
 
+/// What an unknown id stands for.
+enum Completion {
+    /// The trace that was imported with this id.
+    Imported(String),
+    /// The first traces whose ids begin with it.
+    Prefix(Vec<String>),
+}
+
 /// Replaces short ids with full ids. Removes each row whose trace is not in the store, and records a problem.
 async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str>, store: &Store) -> Result<(), Error> {
     let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
@@ -144,9 +152,15 @@ async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str
     if missing.is_empty() {
         return Ok(());
     }
-    let mut completions: HashMap<&str, Vec<String>> = HashMap::new();
+    let mut completions: HashMap<&str, Completion> = HashMap::new();
     for id in missing.iter().take(MAX_SHORT_IDS) {
-        completions.insert(id, store.trace_ids(id, 2).await?);
+        // The id of an entry in its file, to which the import added a hash.
+        let imported = store.trace_ids(&format!("{id}-"), 3).await?;
+        let found = match imported_id(id, &imported) {
+            Some(imported) => Completion::Imported(imported.to_owned()),
+            None => Completion::Prefix(store.trace_ids(id, 2).await?),
+        };
+        completions.insert(id, found);
     }
     let unknown: HashSet<&str> = missing.iter().map(String::as_str).collect();
     let key = |feedback: &Feedback| (feedback.trace_id.clone(), feedback.author.clone(), feedback.created_at);
@@ -163,9 +177,14 @@ async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str
             false
         };
         let not_found = format!("trace '{id}' not found in the store");
-        match completions.get(id.as_str()).map_or(&[][..], Vec::as_slice) {
+        let (found, min_length) = match completions.get(id.as_str()) {
+            Some(Completion::Imported(full)) => (std::slice::from_ref(full), 0),
+            Some(Completion::Prefix(found)) => (found.as_slice(), MIN_PREFIX_LENGTH),
+            None => (&[][..], MIN_PREFIX_LENGTH),
+        };
+        match found {
             // A number could be the start of another trace's id by chance.
-            [full] if id.chars().count() < MIN_PREFIX_LENGTH => {
+            [full] if id.chars().count() < min_length => {
                 let help = format!("did you mean '{full}'? A short id has at least {MIN_PREFIX_LENGTH} characters");
                 reject(not_found, Some(help))
             }

@@ -56,7 +56,7 @@ impl<'c> Conversation<'c> {
     ) -> Result<Self, Error> {
         let ConversationRequest { drafts, verify, mode, accept_description, approver } = request;
         let needs_confirmation = inputs.description_warning.is_some() && !accept_description && mode != Mode::DryRun;
-        if needs_confirmation && matches!(mode, Mode::Unattended { .. }) {
+        if needs_confirmation && matches!(mode, Mode::Unattended { resume: false, .. }) {
             return Err(Error::invalid("the description does not say when to use the tool")
                 .hint("fix the description, or pass --yes to continue anyway"));
         }
@@ -88,6 +88,11 @@ impl<'c> Conversation<'c> {
             written: WriteOutcome::default(),
         };
         conversation.prepare()?;
+        if conversation.verifier.is_none() && conversation.saved.as_ref().is_some_and(|session| session.verify) {
+            context.notices.note("drafts are verified, as when the session was started");
+            let preparing = Verifier::new(context);
+            conversation.verifier = Some(Box::pin(run_until_cancelled(cancel, preparing)).await?);
+        }
         conversation.start_when_ready()?;
         Ok(conversation)
     }
@@ -153,6 +158,8 @@ impl<'c> Conversation<'c> {
         if !changes.is_empty() {
             self.questions.push_back(Step::ConfirmChanges { changes });
         }
+        // Confirmed when the session was started; a change of the description is asked about above.
+        self.questions.retain(|question| *question != Step::ConfirmDescription);
         self.saved = Some(session);
         self.is_resumed = true;
         Ok(())
@@ -187,7 +194,7 @@ impl<'c> Conversation<'c> {
         if !self.questions.is_empty() || self.session.is_some() {
             return Ok(());
         }
-        let session = if let Some(mut session) = self.saved.take() {
+        let mut session = if let Some(mut session) = self.saved.take() {
             session.basis = Basis::new(&self.inputs.brief);
             if matches!(self.mode, Mode::Attended { .. }) {
                 session.batch_open_slots(self.drafter.as_ref());
@@ -199,6 +206,7 @@ impl<'c> Conversation<'c> {
             session.declared.clone_from(&self.declared);
             session
         };
+        session.verify |= self.verifier.is_some();
         let is_done = session.stage() == Stage::Done;
         self.session = Some(session);
         if is_done { Ok(()) } else { self.save() }

@@ -52,15 +52,12 @@ pub struct ForgeReport {
     pub drafter: Option<String>,
     /// The model of the drafter, if it uses one.
     pub model: Option<String>,
-    /// With `--dry-run`: all drafts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// With `--dry-run`: all drafts; otherwise empty.
     pub batches: Vec<ReportedBatch>,
     pub files: Vec<WrittenFile>,
     /// Drafts that were not approved.
     pub left_out: Vec<ReportedDraft>,
     /// The slots without a draft.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
     pub open: Vec<OpenSlot>,
     /// Tools that were added to the overlap map as overlaps of this tool.
     pub overlaps_added: Vec<String>,
@@ -247,7 +244,8 @@ fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
 /// Returns the findings about the cases as a whole.
 fn coverage_findings(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
     let drafts: Vec<Draft> = approved(session).cloned().collect();
-    if drafts.is_empty() {
+    // The findings are about labeled cases.
+    if drafts.is_empty() || !inputs.tiers.includes(Tier::Labeled) {
         return Vec::new();
     }
     check_coverage(&inputs.brief, &session.plan, &drafts)

@@ -42,7 +42,7 @@ impl SessionFile {
     pub(super) fn open(tool: &str, settings: &Settings) -> Result<Self, Error> {
         let folder = folder(settings);
         let fail = |error: io::Error| {
-            Error::invalid(format!("cannot save a session in {}: {error}", settings.display_path(&folder)))
+            Error::unavailable(format!("cannot save a session in {}: {error}", settings.display_path(&folder)))
         };
         // Creates the folder with a .gitignore: sessions are personal work in progress.
         create_data_dir(&folder).map_err(fail)?;

@@ -117,5 +117,5 @@ fn read_existing(path: &Path, display_path: &str) -> Result<Option<Vec<u8>>, Err
 }
 
 fn replace(path: &Path, display_path: &str, text: &str) -> Result<(), Error> {
-    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))
+    replace_file(path, text).map_err(|error| Error::cannot_write(display_path, &error))
 }

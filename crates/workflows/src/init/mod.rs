@@ -6,6 +6,7 @@ mod files;
 mod mcp_file;
 mod registry_tools;
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use karat_agents::KnownProvider;
@@ -22,6 +23,7 @@ pub use self::discover::{
 };
 use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
 use self::registry_tools::RegistryTools;
+use crate::context::models::check_agent_form;
 use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::Variables;
@@ -281,6 +283,7 @@ impl Init {
                     return Err(Error::invalid("no agent: expected a URL, PROVIDER:MODEL or command:PROGRAM"));
                 }
                 provider_of(answer)?;
+                check_agent_form(answer, &BTreeMap::new())?;
                 self.agent = Some(answer.to_owned());
             }
             Question::Registry => {
@@ -491,6 +494,5 @@ fn required_variables(provider: KnownProvider) -> Vec<String> {
 /// Creates a file; fails if it exists.
 fn write_new(path: &Path, value: &Value) -> Result<(), Error> {
     let text = format!("{value:#}\n");
-    create_file(path, text.as_bytes())
-        .map_err(|error| Error::invalid(format!("cannot write {}: {error}", path.display())))
+    create_file(path, text.as_bytes()).map_err(|error| Error::cannot_write(&path.display().to_string(), &error))
 }

@@ -141,8 +141,7 @@ fn edit(
     edit(&mut editor).map_err(|error| Error::unavailable(error.to_string()))?;
     let changes = editor.changes().to_vec();
     if converted || !changes.is_empty() {
-        replace_file(path, &editor.into_text())
-            .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+        replace_file(path, &editor.into_text()).map_err(|error| Error::cannot_write(&display_path, &error))?;
     }
     Ok(EditReport { path: display_path, changes, converted })
 }

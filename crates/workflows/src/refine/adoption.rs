@@ -197,8 +197,7 @@ impl Adoption {
     fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<CommandOutcome>, Error> {
         let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
         let Some(LoadedFunction { path, display_path, .. }) = outdated else { return Ok(None) };
-        replace_file(&path, code)
-            .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+        replace_file(&path, code).map_err(|error| Error::cannot_write(&display_path, &error))?;
         Ok(Some(CommandOutcome::Wrote { file: display_path }))
     }
 

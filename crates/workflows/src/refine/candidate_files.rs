@@ -45,6 +45,6 @@ pub(super) fn write_candidate(number: u64, code: &str, folder: &Path, settings: 
     let display_path = settings.display_path(&path);
     create_data_dir(folder)
         .and_then(|()| replace_file(&path, code))
-        .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+        .map_err(|error| Error::cannot_write(&display_path, &error))?;
     Ok(display_path)
 }

@@ -20,7 +20,7 @@ impl EvalRunner {
     pub(super) fn open(context: &Context<'_>) -> Result<Self, Error> {
         let options = SandboxOptions {
             limits: context.settings.eval_limits.limits().unwrap_or_default(),
-            isolation: Isolation::Namespace,
+            isolation: Isolation::Fresh,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         };
         Ok(Self { sandbox: context.open_sandbox()?, options })

@@ -109,7 +109,7 @@ fn cannot_edit(display_path: &str, error: &dyn std::fmt::Display) -> Error {
 
 /// Writes a file atomically.
 fn write_file(path: &Path, display_path: &str, text: &str) -> Result<(), Error> {
-    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))
+    replace_file(path, text).map_err(|error| Error::cannot_write(display_path, &error))
 }
 
 /// Returns the regression cases of a file without a hash.

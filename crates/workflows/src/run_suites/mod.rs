@@ -4,6 +4,7 @@ mod list;
 mod plan;
 mod recorder;
 mod selection;
+mod tool_errors;
 mod unknown_tools;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use karat_agents::Throttle;
 use karat_core::event::{ReportError, Reporter, RunTotals};
 use karat_core::port::{Agent, StoreError, Telemetry};
-use karat_project::ResultFileReporter;
+use karat_project::{ResultFileReporter, check_writable_folder};
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
 
@@ -130,9 +131,8 @@ async fn begin_recording<'c>(
 
 /// Checks that results can be written before any agent is called.
 fn check_output_dir(folder: &Path) -> Result<(), Error> {
-    let tried = std::fs::create_dir_all(folder)
-        .and_then(|()| tempfile::Builder::new().prefix(".karat-").tempfile_in(folder).map(drop));
-    tried.map_err(|error| Error::invalid(format!("cannot write results to {}: {error}", folder.display())))
+    check_writable_folder(folder)
+        .map_err(|error| Error::unusable_folder(&format!("cannot write results to {}", folder.display()), &error))
 }
 
 /// Reports rate limiting once per provider, so that a waiting run does not look like a hanging one.

@@ -20,6 +20,7 @@ use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
 use super::Request;
 use super::selection::Selection;
+use super::tool_errors::note_unchecked_tool_errors;
 use super::unknown_tools::report_unknown_tools;
 use crate::baseline_missing::{cases_of_missing_suites, removed_cases};
 use crate::context::Context;
@@ -204,6 +205,7 @@ pub(super) async fn prepare(
     let rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), registry.as_ref()), judge };
     let mut compared = Vec::new();
     let suites = suite_plans(suites, &agents, registry.as_ref(), shard, baseline.as_ref(), &mut compared, context);
+    note_unchecked_tool_errors(&suites, &agents, *notices);
     let missing_suites =
         baseline.as_ref().map(|baseline| cases_of_missing_suites(&baseline.results, &compared, shard, settings));
     let plan = Plan {

@@ -33,6 +33,7 @@ pub use self::config::{AllowTools, Config, SnapshotSource, ToolExecutor};
 pub use self::live_tools::LiveTools;
 pub(crate) use self::live_tools::UnusableServer;
 pub use self::overrides::{FlagValue, Flags};
+use self::overrides::{VARIABLE_PREFIX, meant_variable};
 pub use self::recording::{RecordingSetting, Replay};
 pub(crate) use self::secrets::{fill_headers, redact_arguments};
 use self::store_location::store_location;
@@ -261,6 +262,11 @@ fn find_config(paths: &[PathBuf], current_dir: &Path) -> Option<PathBuf> {
 fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Result<Variables, Error> {
     let variables = Variables::load(root)?;
     variables.register_secrets(redactor);
+    for name in variables.names_with_prefix(VARIABLE_PREFIX) {
+        if let Some(meant) = meant_variable(&name) {
+            notices.warn(&format!("{name} has no effect: did you mean {meant}?"));
+        }
+    }
     if variables.is_in_file("KARAT_CONFIG") {
         notices.warn("KARAT_CONFIG in .env has no effect: it determines which .env is read");
     }

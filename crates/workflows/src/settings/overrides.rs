@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use karat_core::redact::Redactor;
-use karat_json::{Path, Problem, Problems, parse};
+use karat_json::{Path, Problem, Problems, nearest, parse};
 use serde_json::{Map, Value, json};
 
 use super::config::{Config, Form};
@@ -19,6 +19,8 @@ pub struct Flags {
     /// The configuration to read in place of the nearest `karat.json`.
     pub config: Option<PathBuf>,
     values: Vec<(&'static str, FlagValue)>,
+    /// The values of `--set`, as `KEY=VALUE`. A flag of the key takes precedence.
+    pub assignments: Vec<String>,
 }
 
 /// The value of a flag.
@@ -39,7 +41,7 @@ impl Flags {
             _ => None,
         };
         values.extend(text("snapshot_file").map(|file| ("snapshot", FlagValue::Value(json!({ "file": file })))));
-        Self { config: text("config").map(PathBuf::from), values }
+        Self { config: text("config").map(PathBuf::from), values, assignments: Vec::new() }
     }
 
     /// Merges the flags with the variables; flags take precedence.
@@ -49,6 +51,10 @@ impl Flags {
         redactor: &Redactor,
     ) -> Result<Config, Error> {
         let mut flags = Map::new();
+        for assignment in &self.assignments {
+            let (key, value) = parse_assignment(assignment)?;
+            flags.insert(key.to_owned(), value);
+        }
         for (key, value) in &self.values {
             let value = match value {
                 FlagValue::Value(value) => value.clone(),
@@ -89,6 +95,25 @@ fn read_variables(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Map<String,
     Ok(values)
 }
 
+/// Prefix of the variables that karat reads.
+pub(crate) const VARIABLE_PREFIX: &str = "KARAT_";
+
+/// The variables that are not named after a key.
+const OTHER_VARIABLES: [&str; 4] = ["KARAT_CONFIG", "KARAT_GUEST", "KARAT_LOG", "KARAT_SNAPSHOT_FILE"];
+
+/// Returns the variable that is probably meant by one that karat does not read. Others may be for the agent.
+pub(crate) fn meant_variable(name: &str) -> Option<String> {
+    let keys = Config::KEYS.iter().filter(|(key, _)| *key != "$schema").map(|(key, _)| variable_name(key));
+    let known: Vec<String> = keys.chain(OTHER_VARIABLES.map(str::to_owned)).collect();
+    if known.iter().any(|known| known == name) {
+        return None;
+    }
+    // Without the prefix, which makes all of them alike.
+    let words: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(VARIABLE_PREFIX)).collect();
+    let near = nearest(name.strip_prefix(VARIABLE_PREFIX)?, &words)?;
+    Some(format!("{VARIABLE_PREFIX}{near}"))
+}
+
 fn form_of(key: &str) -> Form {
     Config::KEYS.iter().find(|(known, _)| *known == key).map_or(Form::Text, |(_, form)| *form)
 }
@@ -123,6 +148,29 @@ fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
         Some(help) => error.hint(help),
         None => error,
     }
+}
+
+/// Parses `KEY=VALUE`. A value is JSON, or in the text form of the key.
+fn parse_assignment(text: &str) -> Result<(&'static str, Value), Error> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(Error::invalid(format!("invalid --set '{text}': expected KEY=JSON"))
+            .hint("for example --set concurrency=2"));
+    };
+    let keys: Vec<&str> = Config::KEYS.iter().map(|(key, _)| *key).filter(|key| *key != "$schema").collect();
+    let Some((key, form)) = Config::KEYS.iter().find(|(key, _)| *key == name && *key != "$schema") else {
+        let error = Error::invalid(format!("unknown key '{name}' in --set"));
+        return Err(match nearest(name, &keys) {
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error.hint("every key of karat.json can be set"),
+        });
+    };
+    let has_form = |value: &Value| match form {
+        Form::Text => value.is_string(),
+        Form::Bool => value.is_boolean(),
+        _ => true,
+    };
+    let json = parse(value).ok().filter(has_form);
+    Ok((*key, json.map_or_else(|| parse_value(value, *form, &format!("--set {key}")), Ok)?))
 }
 
 /// Parses the text of a flag or variable.
@@ -197,6 +245,34 @@ mod tests {
     fn merge(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, Error> {
         let lookup = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         flags.merge_variables(&lookup, &Redactor::default())
+    }
+
+    #[test]
+    fn recognises_misspelt_variables() {
+        assert_eq!(meant_variable("KARAT_CONCURENCY").as_deref(), Some("KARAT_CONCURRENCY"));
+        assert_eq!(meant_variable("KARAT_CONCURRENCY"), None);
+        assert_eq!(meant_variable("KARAT_LOG"), None);
+        assert_eq!(meant_variable("KARAT_SHOP_TOKEN"), None);
+    }
+
+    #[test]
+    fn assignments_set_any_key() {
+        let set = |assignments: &[&str]| {
+            let assignments = assignments.iter().map(|text| (*text).to_owned()).collect();
+            merge(&Flags { assignments, ..Flags::default() }, &[("KARAT_CONCURRENCY", "9")])
+        };
+        let config = set(&["concurrency=2", "agentEndpoint=http://a=b", r#"gates={"passRate": 0.5}"#, "strict=1"])
+            .expect("valid");
+        assert_eq!((config.concurrency, config.agent_endpoint.as_deref()), (Some(2), Some("http://a=b")));
+        assert_eq!(config.gates.and_then(|gates| gates.pass_rate), Some(0.5));
+        let text = set(&[r#"baselineRunId="7""#]).expect("valid").baseline_run_id;
+        assert_eq!(text.as_deref(), Some("7"));
+        assert_eq!(set(&["baselineRunId=7"]).expect("valid").baseline_run_id.as_deref(), Some("7"));
+        let error = set(&["concurency=2"]).expect_err("an unknown key");
+        assert_eq!(error.message, "unknown key 'concurency' in --set");
+        assert_eq!(error.hints, [Hint::from("did you mean 'concurrency'?")]);
+        assert!(set(&["concurrency"]).expect_err("no value").message.contains("expected KEY=JSON"));
+        assert!(set(&["concurrency=many"]).is_err());
     }
 
     fn flags_of(values: &[(&str, FlagValue)]) -> Flags {

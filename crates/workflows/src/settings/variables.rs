@@ -1,6 +1,6 @@
 //! Environment variables, and variables of a project's `.env`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -100,6 +100,12 @@ impl Variables {
     /// Whether `.env` has the variable.
     pub(crate) fn is_in_file(&self, name: &str) -> bool {
         self.file.contains_key(name)
+    }
+
+    /// Returns the names of all variables with this prefix, sorted.
+    pub(crate) fn names_with_prefix(&self, prefix: &str) -> BTreeSet<String> {
+        let of_process = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        of_process.chain(self.file.keys().cloned()).filter(|name| name.starts_with(prefix)).collect()
     }
 
     /// Registers values of `.env` that look like secrets.

@@ -83,8 +83,8 @@ pub(crate) struct LimitArgs {
     /// Memory limit in megabytes [default and maximum: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit_mb: Option<u64>,
-    /// Isolation between traces: a new namespace, or a new Python (strict)
-    #[arg(long, value_name = "LEVEL", default_value = "namespace", value_parser = one_of(ISOLATIONS))]
+    /// State that traces share: none (fresh), or a Python with a namespace for each (shared)
+    #[arg(long, value_name = "LEVEL", default_value = "fresh", value_parser = one_of(ISOLATIONS))]
     pub(crate) isolation: Isolation,
     /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]
@@ -102,8 +102,16 @@ pub(crate) enum RowFormat {
     Json,
 }
 
-const ISOLATIONS: &[Choice<Isolation>] =
-    &[("namespace", None, Isolation::Namespace), ("strict", None, Isolation::Strict)];
+const ISOLATIONS: &[Choice<Isolation>] = &[
+    ("fresh", Some("Every trace starts with the same Python memory"), Isolation::Fresh),
+    (
+        "shared",
+        Some("Faster; a function whose result depends on object identity can depend on earlier traces"),
+        Isolation::Shared,
+    ),
+    ("strict", Some("The same as fresh"), Isolation::Fresh),
+    ("namespace", Some("The same as fresh"), Isolation::Fresh),
+];
 
 /// Whether the function is expected to pass.
 const VERDICTS: &[Choice<bool>] = &[("pass", None, true), ("fail", None, false)];

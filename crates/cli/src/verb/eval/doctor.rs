@@ -18,7 +18,7 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
         let text = match event {
             _ if args.format == OutputFormat::Json => return ControlFlow::Continue(()),
             Event::Guest(guest) => guest_text(&guest),
-            Event::Loaded { load_ms, limits } => limits_text(load_ms, limits),
+            Event::Loaded { load_ms, limits, restore_method } => limits_text(load_ms, limits, restore_method),
             Event::Checked(guarantee) if guarantee.held && printer.quiet => return ControlFlow::Continue(()),
             Event::Checked(guarantee) => guarantee_text(&guarantee, console),
         };

@@ -39,12 +39,12 @@ impl<'o> Output<'o> {
         }
     }
 
-    /// Shows the number of judged traces, their outcomes (passed, failed, errored), and how much of the total is done.
-    pub(super) fn show(&mut self, judged: u64, (passed, failed, errored): (u64, u64, u64), done: u64) {
+    /// Shows the outcomes so far (passed, failed, errored), and how much of the total is done.
+    pub(super) fn show(&mut self, (passed, failed, errored): (u64, u64, u64), done: u64) {
         if let Some(progress) = &mut self.progress {
             progress.show(done, || {
                 let errored = if errored > 0 { format!(", {errored} errored") } else { String::new() };
-                format!("{judged} judged: {passed} passed, {failed} failed{errored}")
+                format!("{passed} passed, {failed} failed{errored}")
             });
         }
     }

@@ -41,9 +41,7 @@ fn on_event(event: FilesEvent, output: &mut Output<'_>) -> ControlFlow<()> {
             }
         }
         FilesEvent::Judged(judged) => return output.write(|rows| judged.iter().try_for_each(|row| rows.write(row))),
-        FilesEvent::Progress { traces, passed, failed, errored, bytes } => {
-            output.show(traces, (passed, failed, errored), bytes);
-        }
+        FilesEvent::Progress { passed, failed, errored, bytes, .. } => output.show((passed, failed, errored), bytes),
         FilesEvent::Idle => return output.write(ExecutionRows::flush),
     }
     ControlFlow::Continue(())

@@ -54,7 +54,7 @@ fn on_event(event: Event, output: &mut Output<'_>) -> ControlFlow<()> {
         Event::Planned { to_judge } if to_judge > 0 => output.start(Some(to_judge)),
         Event::Planned { .. } => {}
         Event::Stored(row) => return output.write(|rows| rows.write(&Execution::from(*row))),
-        Event::Progress { judged, passed, failed, errored } => output.show(judged, (passed, failed, errored), judged),
+        Event::Progress { judged, passed, failed, errored } => output.show((passed, failed, errored), judged),
         Event::Idle => return output.write(ExecutionRows::flush),
     }
     ControlFlow::Continue(())
@@ -68,7 +68,7 @@ fn status(summary: &StoredEvalRunSummary, format: RowFormat, surface: &Surface<'
         return ExitStatus::Interrupted;
     }
     if summary.judged == 0 {
-        surface.printer.note("all traces were judged before; pass --force to judge them again");
+        surface.printer.note("pass --force to judge all traces again");
     }
     match (summary.failed, summary.errored) {
         (_, 1..) => ExitStatus::Errored,

@@ -2,6 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
+use karat_forge::DraftFinding;
 use karat_forge::session::{CaseSelection, Session};
 use karat_report::forge::{
     batch_text, batch_text_within, batch_view, numbers_text, overlaps_text, plan_notes, plan_question, plan_text,
@@ -228,7 +229,7 @@ impl Terminal<'_, '_> {
         let typed = match parse_command(&ask::line(QUESTION)?) {
             Ok(typed) => typed,
             Err(message) => {
-                printer.print_stderr(&printable(&message));
+                printer.print_wrapped("", &message);
                 return Ok(None);
             }
         };
@@ -311,7 +312,7 @@ impl Terminal<'_, '_> {
                     return Err(SessionEnd::Quit);
                 }
             }
-            CommandOutcome::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
+            CommandOutcome::Refused(refusal) => printer.print_wrapped("", &refusal_text(&refusal)),
         }
         if step == Step::Write || before != position(self.conversation) {
             self.redraw = Redraw::Batch;
@@ -352,14 +353,18 @@ impl Terminal<'_, '_> {
         let entry = match session.editable(number) {
             Ok(entry) => entry,
             Err(refusal) => {
-                printer.print_stderr(&printable(&refusal.to_string()));
+                printer.print_wrapped("", &refusal.to_string());
                 return Ok(None);
             }
         };
         let problems = |case: &serde_json::Value| -> Vec<String> {
             let findings = self.conversation.check_draft(number, case).unwrap_or_default().into_iter();
             let errors = findings.filter(|finding| finding.severity == Severity::Error);
-            errors.map(|finding| format!("{} {}", finding.pointer, finding.message).trim().to_owned()).collect()
+            let text = |finding: DraftFinding| match finding.pointer.as_str() {
+                "" => finding.message,
+                pointer => format!("{pointer}: {}", finding.message),
+            };
+            errors.map(text).collect()
         };
         let case = entry.draft.as_ref().and_then(|draft| draft.case.as_ref());
         Ok(match edit(case, &entry.slot.id, environment, printer, &problems)? {

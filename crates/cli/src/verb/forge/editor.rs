@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::ask::{NoAnswer, yes_or_no};
 use crate::environment::Environment;
+use crate::failure::Failure;
 use crate::printer::Printer;
 
 pub(super) enum EditOutcome {
@@ -53,7 +54,7 @@ pub(super) fn edit(
             if text == before {
                 std::fs::remove_file(&file).ok();
             } else {
-                printer.print_stderr(&format!("your text is saved in {}", file.display()));
+                printer.print_wrapped("", &format!("your text is saved in {}", file.display()));
             }
             return Ok(EditOutcome::Unchanged);
         }
@@ -71,14 +72,14 @@ pub(super) fn edit(
                     return Ok(EditOutcome::Case(value));
                 }
                 for problem in &problems {
-                    printer.print_stderr(&format!("error: {problem}"));
+                    printer.failure(&Failure::invalid(problem));
                 }
             }
             Err(error) => printer.findings(id, text, &[Finding::syntax(text, error)]),
         }
         let again = yes_or_no("Edit again?", true);
         if !matches!(again, Ok(true)) {
-            printer.print_stderr(&format!("the draft is unchanged; your text is saved in {}", file.display()));
+            printer.print_wrapped("", &format!("the draft is unchanged; your text is saved in {}", file.display()));
             again?;
             return Ok(EditOutcome::Unchanged);
         }

@@ -73,11 +73,18 @@ impl Forge<'_> {
             self.printer.warn(&format!("{cases} with warnings: {}", rules.join(", ")));
         }
         if let Some(count) = summary.findings.get(Rule::FewProofValues.name()) {
-            let cases = if *count == 1 { "1 case has".to_owned() } else { format!("{count} cases have") };
-            self.printer.note(&format!(
-                "{cases} too few values that prove the call: add them to 'responseContains'{}",
-                if self.args.verify { "" } else { "; '--verify' and '--drafter traces' take them from real answers" }
-            ));
+            let advice = if self.args.verify {
+                "add them to 'responseContains'"
+            } else {
+                "add them to 'responseContains'; '--verify' and '--drafter traces' take them from real answers"
+            };
+            let subject = match count {
+                // The warning has the number.
+                _ if is_scripted => Rule::FewProofValues.name().to_owned() + ": ",
+                1 => "1 case has ".to_owned(),
+                count => format!("{count} cases have "),
+            };
+            self.printer.note(&format!("{subject}too few values that prove the call: {advice}"));
         }
         for finding in &summary.report.coverage_findings {
             self.printer.warn(&format!("coverage: {}", finding.message));

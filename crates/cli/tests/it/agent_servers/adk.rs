@@ -3,7 +3,7 @@
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shop::{CallReporting, ShopAgent};
 
@@ -25,7 +25,7 @@ fn isolates_concurrent_cases() {
 #[ignore = "needs google-adk"]
 fn quotes_failures() {
     let server = AgentServer::shared(AgentProduct::Adk);
-    ShopAgent::example("adk", &server, CallReporting::Failures).quotes_the_failure("Internal Server Error");
+    ShopAgent::example("adk", &server, CallReporting::Failures).quotes_the_failure("the model is not available");
     let endpoint = format!("adk:{}?app=nobody", server.url(""));
     ShopAgent::at(&endpoint, CallReporting::Failures).quotes_the_failure("Agent not found: 'nobody'");
 }
@@ -37,13 +37,14 @@ fn asks_for_approval() {
     ShopAgent::example("adk", &server, CallReporting::Failures).asks_for_approval("Delete account 7?");
 }
 
-/// Whole texts, and parts of texts that come again as a whole.
+/// Parts of texts that come again as a whole, and a reply that is not a stream, which does not tell the failure.
 #[rstest]
+#[case::parts(json!({"body": {"streaming": true}}), "the model is not available")]
+#[case::whole(json!({"url": "run"}), "Internal Server Error")]
 #[ignore = "needs google-adk"]
-fn streams(#[values(false, true)] parts: bool) {
+fn other_formats(#[case] request: Value, #[case] failure: &str) {
     let server = AgentServer::shared(AgentProduct::Adk);
-    let agent = ShopAgent::example("adk", &server, CallReporting::Failures)
-        .with_agent(&json!({"request": {"url": "run_sse", "body": {"streaming": parts}}}));
+    let agent = ShopAgent::example("adk", &server, CallReporting::Failures).with_agent(&json!({"request": request}));
     agent.answers_shop_cases();
-    agent.quotes_the_failure("the model is not available");
+    agent.quotes_the_failure(failure);
 }

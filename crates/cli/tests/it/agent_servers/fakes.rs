@@ -1,13 +1,13 @@
 //! Fakes of products that are too big to install, or need a key.
 
-use karat_testkit::agent_server::{AgentProduct, AgentServer};
+use std::time::Duration;
+
+use karat_testkit::agent_server::{AgentProduct, AgentServer, read_example};
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shop::{CallReporting, ShopAgent, calls};
-
-/// The id of a streamed response.
-const STREAMED_ID: &str = "{{reply:$[-1:].response.id}}";
+use crate::support::project;
 
 /// How the model reports its calls, whole and streamed.
 #[rstest]
@@ -43,11 +43,7 @@ fn responses(#[case] model: &str, #[case] reporting: CallReporting, #[values(fal
 fn approval_of_responses(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let agent = with_model(&format!("responses:{}", server.url("/v1")), "shop-mcp", stream, CallReporting::Failures);
-    let agent = if stream {
-        agent.with_agent(&json!({"resume": {"body": {"previous_response_id": STREAMED_ID, "stream": true}}}))
-    } else {
-        agent
-    };
+    let agent = agent.with_agent(&json!({"resume": {"body": {"stream": stream}}}));
     agent.asks_for_approval(r#"delete_account {"account_id":"7"}"#);
 }
 
@@ -141,4 +137,28 @@ fn rasa_with_tracker() {
 fn with_model(endpoint: &str, model: &str, stream: bool, reporting: CallReporting) -> ShopAgent {
     let agent = ShopAgent::at(&format!("{endpoint}?model={model}"), reporting);
     if stream { agent.with_agent(&json!({"request": {"body": {"stream": true}}})) } else { agent }
+}
+
+/// Presets in a matrix: each product answers the same cases.
+#[test]
+#[ignore = "needs Node"]
+fn products_are_compared() {
+    let products = [AgentProduct::Chat, AgentProduct::Responses, AgentProduct::Messages];
+    let servers = products.map(AgentServer::shared);
+    let endpoints: Vec<String> = [("chat", "shop-calls"), ("responses", "shop"), ("messages", "shop")]
+        .iter()
+        .zip(&servers)
+        .map(|((kind, model), server)| format!("{kind}:{}?model={model}", server.url("/v1")))
+        .collect();
+    let project = project()
+        .file("karat.json", json!({"matrix": endpoints}))
+        .file("evals/x.golden.json", read_example("shop.json"));
+    let output = project.command(["run", "--no-store", "--format", "json"]).timeout(Duration::from_mins(3)).run();
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    let suites = document["suites"].as_array().unwrap();
+    let agents: Vec<&str> = suites.iter().map(|suite| suite["agentEndpoint"].as_str().unwrap()).collect();
+    assert_eq!(agents, endpoints);
+    let agents = document["matrix"]["agents"].as_array().unwrap();
+    assert_eq!(agents.iter().map(|agent| &agent["passed"]).collect::<Vec<_>>(), [4; 3]);
 }

@@ -14,3 +14,26 @@ mod langgraph;
 mod langserve;
 mod mastra;
 mod shop;
+mod telemetry;
+
+/// A test names each folder of `examples/agents`, and starts its agent with its configuration and cases.
+#[test]
+fn every_example_is_tested() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        entries.collect::<Vec<_>>()
+    };
+    let tests: String =
+        names("tests/it/agent_servers").iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let examples = names("../../examples/agents").into_iter().filter(|path| path.is_dir()).collect::<Vec<_>>();
+    assert!(examples.len() > 10, "{examples:?}");
+    for example in examples {
+        let name = example.file_name().unwrap().to_str().unwrap();
+        for file in ["karat.json", "shop.json"] {
+            assert!(example.join(file).is_file(), "{name} has no {file}");
+        }
+        let is_tested = ["example", "program"].iter().any(|start| tests.contains(&format!("{start}(\"{name}\"")));
+        assert!(is_tested, "no test runs {name}");
+    }
+}

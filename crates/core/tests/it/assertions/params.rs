@@ -106,3 +106,16 @@ fn reports_a_pattern_that_a_token_makes_invalid() {
     let verdict = scenario.judge(FIRST);
     assert!(messages(&verdict)[0].starts_with("toolParams: t.city: /(/ is not a valid regular expression: "));
 }
+
+/// Nothing is known of arguments that are not a JSON object.
+#[rstest]
+#[case(json!({ "toolParams": [{ "tool": "t", "paramName": "city", "assertion": "exists" }] }), "toolParams: t.city: the arguments are not a JSON object: {\"city\": ")]
+#[case(json!({ "toolParams": [{ "tool": "t", "paramName": "city", "assertion": "notExists" }] }), "toolParams: t.city: the arguments are not a JSON object: {\"city\": ")]
+#[case(json!({ "toolParams": [{ "tool": "t", "paramName": "city", "assertion": "exists", "optional": true }] }), "toolParams: t.city: the arguments are not a JSON object: {\"city\": ")]
+#[case(json!({ "toolArgsValid": true }), "toolArgsValid: the arguments of 't' are not a JSON object: {\"city\": ")]
+fn no_assertion_holds_for_broken_arguments(#[case] expect: Value, #[case] message: &str) {
+    let call = json!({ "name": "t", "params": {}, "rawParams": "{\"city\": " });
+    let scenario = Scenario::new(expect, json!({ "toolCalls": [call] }))
+        .with("registry", json!([{ "name": "t", "inputSchema": { "type": "object" } }]));
+    assert_eq!(messages(&scenario.judge(FIRST)), [message]);
+}

@@ -55,7 +55,7 @@ impl Entry {
 }
 
 /// Whether the lists match, by trying every assignment of entries to calls.
-fn matches_by_brute_force(mode: CallsMatch, entries: &[Entry], made: &[Made]) -> bool {
+fn matches_by_brute_force(match_mode: CallsMatch, entries: &[Entry], made: &[Made]) -> bool {
     fn assign(entries: &[Entry], made: &[Made], used: &mut Vec<usize>, is_ordered: bool) -> bool {
         let Some((entry, rest)) = entries.split_first() else { return true };
         (0..made.len()).any(|index| {
@@ -83,7 +83,7 @@ fn matches_by_brute_force(mode: CallsMatch, entries: &[Entry], made: &[Made]) ->
         })
     }
     let is_same_length = entries.len() == made.len();
-    match mode {
+    match match_mode {
         CallsMatch::Exact => is_same_length && assign(entries, made, &mut Vec::new(), true),
         CallsMatch::AnyOrder => is_same_length && assign(entries, made, &mut Vec::new(), false),
         CallsMatch::InOrder => assign(entries, made, &mut Vec::new(), true),
@@ -122,11 +122,11 @@ fn made() -> impl Strategy<Value = Made> {
 
 /// A trajectory in which the made calls are often similar to the expected ones.
 fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<Made>)> {
-    let mode = prop::sample::select(CallsMatch::NAMES.to_vec());
-    let mode = mode.prop_map(|name| CallsMatch::from_name(name).expect("a mode"));
+    let match_mode = prop::sample::select(CallsMatch::NAMES.to_vec());
+    let match_mode = match_mode.prop_map(|name| CallsMatch::from_name(name).expect("a mode"));
     let lists = prop::collection::vec((entry(), made(), any::<bool>()), 0..=5);
-    (mode, lists, prop::collection::vec(made(), 0..=2), any::<prop::sample::Index>()).prop_map(
-        |(mode, lists, more, at)| {
+    (match_mode, lists, prop::collection::vec(made(), 0..=2), any::<prop::sample::Index>()).prop_map(
+        |(match_mode, lists, more, at)| {
             let entries: Vec<Entry> = lists.iter().map(|(entry, ..)| entry.clone()).collect();
             let similar = |(entry, made, is_similar): &(Entry, Made, bool)| match &entry.params {
                 Some(params) if *is_similar => Made { tool: entry.tool, params: params.clone(), success: Some(true) },
@@ -135,16 +135,16 @@ fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<Made>)> {
             let mut made: Vec<Made> = lists.iter().map(similar).collect();
             if !made.is_empty() {
                 let middle = at.index(made.len());
-                if !mode.is_ordered() {
+                if !match_mode.is_ordered() {
                     made.rotate_left(middle);
                 }
             }
-            if mode == CallsMatch::Subset && !made.is_empty() {
+            if match_mode == CallsMatch::Subset && !made.is_empty() {
                 made.pop();
-            } else if !matches!(mode, CallsMatch::Exact | CallsMatch::AnyOrder) || more.len() == 2 {
+            } else if !matches!(match_mode, CallsMatch::Exact | CallsMatch::AnyOrder) || more.len() == 2 {
                 made.extend(more);
             }
-            (mode, entries, made)
+            (match_mode, entries, made)
         },
     )
 }
@@ -152,9 +152,9 @@ fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<Made>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
     #[test]
-    fn verdicts_equal_those_of_trying_all_alignments((mode, entries, made) in trajectory()) {
+    fn verdicts_equal_those_of_trying_all_alignments((match_mode, entries, made) in trajectory()) {
         // Invalid: every answer would match.
-        prop_assume!(!entries.is_empty() || mode.needs_every_call());
+        prop_assume!(!entries.is_empty() || match_mode.needs_every_call());
         let list: Vec<Value> = entries.iter().map(Entry::to_json).collect();
         let calls: Vec<Value> = made
             .iter()
@@ -163,8 +163,8 @@ proptest! {
                 None => json!({ "name": made.tool, "params": made.params }),
             })
             .collect();
-        let verdict = judge(&json!({ "match": mode.name(), "list": list }), json!({ "toolCalls": calls }));
-        prop_assert_eq!(verdict.passed(), matches_by_brute_force(mode, &entries, &made), "{:?}", messages(&verdict));
+        let verdict = judge(&json!({ "match": match_mode.name(), "list": list }), json!({ "toolCalls": calls }));
+        prop_assert_eq!(verdict.passed(), matches_by_brute_force(match_mode, &entries, &made), "{:?}", messages(&verdict));
         if let Some(alignment) = &verdict.calls {
             let mut found: Vec<usize> = alignment.pairs.iter().filter_map(|pair| pair.entry).collect();
             found.sort_unstable();

@@ -153,3 +153,24 @@ fn checks_parameters_and_stubs_against_the_registry() {
     assert_eq!(input.locations(Rule::MissingStub), ["0/stubs"]);
     assert_eq!(input.locations(Rule::UnknownTool), ["0/stubs/get_wether"]);
 }
+
+/// Without `metadata.toolName`, the file's name is the tool, unless the registry lacks it.
+#[test]
+fn rules_about_the_own_tool_need_one() {
+    let cases = || {
+        json!([
+            super::case("a", json!({"difficulty": "straightforward", "expect": {"toolsCalled": ["get_weather"]}})),
+            super::case("b", json!({"difficulty": "ambiguous", "expect": {"toolsAcceptable": [["get_weather"]]}})),
+        ])
+    };
+    let rules = |document: Value, registry: Option<Registry>| {
+        let lints = LintInput { registry, ..LintInput::new("routing.labeled.json", document) }.lints();
+        let own = [Rule::IdForm, Rule::StraightforwardTools, Rule::AmbiguousTools];
+        lints.iter().filter(|lint| own.contains(&lint.rule)).count()
+    };
+    let known = || Some(registry(&["get_weather"]));
+    assert_eq!(rules(cases(), known()), 0);
+    assert_eq!(rules(cases(), Some(registry(&["get_weather", "routing"]))), 4);
+    assert_eq!(rules(cases(), None), 4);
+    assert_eq!(rules(json!({"metadata": {"toolName": "get_weather"}, "cases": cases()}), known()), 3);
+}
