@@ -60,13 +60,13 @@ mod tests {
         Trace { response: response.to_owned(), tool_calls, steps: Some(2), usage, latency_ms: 10.0, ..Trace::default() }
     }
 
-    fn usage(input_tokens: u64, cost_usd: Option<f64>) -> Option<Usage> {
-        Some(Usage { input_tokens: Some(input_tokens), output_tokens: Some(1), cost_usd, ..Usage::default() })
+    fn usage(input_tokens: u64, cost_usd: Option<f64>) -> Usage {
+        Usage { input_tokens: Some(input_tokens), output_tokens: Some(1), cost_usd, ..Usage::default() }
     }
 
     #[test]
     fn adds_up_the_turns() {
-        let traces = [trace("a", "find", usage(3, Some(0.5))), trace("b", "pay", usage(4, Some(0.25)))];
+        let traces = [trace("a", "find", Some(usage(3, Some(0.5)))), trace("b", "pay", Some(usage(4, Some(0.25))))];
         let total = total_trace(traces.iter());
         assert_eq!((total.response.as_str(), total.tool_names()), ("b", vec!["find", "pay"]));
         assert_eq!((total.latency_ms, total.cost_usd()), (20.0, Some(0.75)));
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn unknown_usage_of_a_turn_is_unknown_in_the_sum() {
-        let total = |second| total_trace([trace("a", "t", usage(3, Some(0.5))), trace("b", "t", second)].iter());
+        let total = |second| total_trace([trace("a", "t", Some(usage(3, Some(0.5)))), trace("b", "t", second)].iter());
         assert_eq!(total(None).usage, None);
-        let partly = total(usage(4, None)).usage.expect("known tokens");
+        let partly = total(Some(usage(4, None))).usage.expect("known tokens");
         assert_eq!((partly.input_tokens, partly.cost_usd), (Some(7), None));
     }
 }

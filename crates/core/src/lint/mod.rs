@@ -157,6 +157,9 @@ impl Linter<'_, '_> {
         self.routing();
         if self.turn.is_none() {
             self.tier();
+        }
+        self.fixed_order();
+        if self.turn.is_none() {
             self.required_keys();
         }
         self.values();

@@ -12,6 +12,11 @@ impl Linter<'_, '_> {
             let message = "use 'toolsCalled' or 'toolsAcceptable', not both";
             self.add(Rule::BothRoutingKinds, "/expect/toolsAcceptable", message);
         }
+    }
+
+    /// Finds an order of calls in a draft that is probably not meant.
+    pub(super) fn fixed_order(&mut self) {
+        let expect = &self.case.expect;
         let is_open = expect.tools_called_match.is_none() && expect.tool_order.is_none();
         if self.is_draft() && is_open && expect.tools_called.as_ref().is_some_and(|tools| tools.len() > 1) {
             let message = "without \"toolsCalledMatch\": \"anyOrder\", an agent that calls them in another order fails";

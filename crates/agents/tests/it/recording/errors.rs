@@ -159,7 +159,7 @@ async fn reports_invalid_recordings() {
     another request: the recording recordings/hi-da1b17deb0aa.json belongs to another request; it may have been edited
     another sample: the recording recordings/hi-da1b17deb0aa.json belongs to another request; it may have been edited
     no answer: the recording recordings/hi-da1b17deb0aa.json is corrupt: expected one of 'answer' and 'error'
-    an unknown key: the recording recordings/hi-da1b17deb0aa.json is corrupt: unknown field `latency`, expected one of `response`, `toolCalls`, `usage`, `model`, `stopReason`, `latencyMs`, `firstTokenMs`, `callsUnreported`, `stderr`, `warnings` at line 10 column 13
+    an unknown key: the recording recordings/hi-da1b17deb0aa.json is corrupt: unknown field `latency`, expected one of `response`, `toolCalls`, `steps`, `usage`, `model`, `stopReason`, `latencyMs`, `firstTokenMs`, `callsUnreported`, `stderr`, `warnings` at line 10 column 13
     ");
 }
 
