@@ -13,21 +13,27 @@ import marshal
 import re
 import struct
 import sys
+import time
 import traceback
+import types
 import typing
 
 import componentize_py_types  # noqa: F401 - imported lazily by the bindings, when no file can be read any more
 import wit_world
 
-ALLOWED_MODULES = frozenset(("json", "re", "typing"))
+# Modules that every function may import.
+COMMON_MODULES = frozenset(("__future__", "json", "karat_text", "re", "typing"))
 # Python's own code imports it, for integers of many digits, as if the function did.
 INTERNAL_MODULES = frozenset(("_pylong",))
+# The same for C code of modules that a project may allow.
+INTERNAL_MODULES_OF = {"datetime": ("_strptime", "time")}
 WITHOUT = (
     "__import__", "breakpoint", "compile", "copyright", "credits", "eval", "exec", "exit", "help", "input", "license",
     "open", "quit",
 )
 
 FILE_NAME = "<eval>"
+MODULE_NAME = "eval_module"
 MOST_OUTPUT = 64 * 1024
 MOST_REASON = 64 * 1024
 MOST_ERROR = 8 * 1024
@@ -37,18 +43,21 @@ MOST_LINE = 200
 MOST_RELATED = 32
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
+# Of functions with flexible returns: the text of the first two starts with the score and a line break.
+PASSED_WITH_SCORE, FAILED_WITH_SCORE, NOT_APPLICABLE, FLEXIBLE_RETURN = b"p", b"f", b"N", b"r"
 
 import_module = builtins.__import__
 
 
-def import_allowed(name, globals=None, locals=None, fromlist=(), level=0):
-    if level == 0 and (name.partition(".")[0] in ALLOWED_MODULES or name in INTERNAL_MODULES):
+def import_common(name, globals=None, locals=None, fromlist=(), level=0):
+    """The `__import__` of functions without options."""
+    if level == 0 and (name.partition(".")[0] in COMMON_MODULES or name in INTERNAL_MODULES):
         return import_module(name, globals, locals, fromlist, level)
     raise ImportError(f"import of '{name}' is not allowed (allowed: json, re, typing)")
 
 
 BUILTINS = {name: value for name, value in vars(builtins).items() if name not in WITHOUT}
-BUILTINS["__import__"] = import_allowed
+BUILTINS["__import__"] = import_common
 
 
 class Output(io.TextIOBase):
@@ -97,6 +106,7 @@ STDERR = Output()
 pack = struct.Struct("<III").pack
 prepared = None
 function_name = None
+options = None
 # The eval function, if the source ran before the first trace.
 loaded = None
 
@@ -168,24 +178,139 @@ def shown(value):
         return "a value whose repr() failed"
 
 
+class Options:
+    """What a function uses beside the contract's form."""
+
+    def __init__(self, given):
+        imports = given.get("imports", ())
+        self.modules = INTERNAL_MODULES.union(imports, *(INTERNAL_MODULES_OF.get(name, ()) for name in imports))
+        # Scores from this value on pass. None: the function returns (bool, str).
+        self.threshold = given.get("threshold")
+        self.takes_context = given.get("takesContext", False)
+        # Compiled helper modules by name.
+        self.helpers = {name: compile_source(f"{name}.py", source) for name, source in given.get("helpers", {}).items()}
+
+    def allows(self, name, fromlist):
+        """Whether a module may be imported. `from urllib import parse` imports `urllib.parse`."""
+        if name.partition(".")[0] in COMMON_MODULES:
+            return True
+        parts = name.split(".")
+        if any(".".join(parts[:end]) in self.modules for end in range(1, len(parts) + 1)):
+            return True
+        return bool(fromlist) and all(f"{name}.{member}" in self.modules for member in fromlist)
+
+
+class Loader:
+    """Imports the modules of one run: helpers are executed again for each trace."""
+
+    def __init__(self, options):
+        self.options = options
+        self.loaded = {}
+        self.builtins = BUILTINS.copy()
+        self.builtins["__import__"] = self.load
+
+    def load(self, name, globals=None, locals=None, fromlist=(), level=0):
+        if level <= 1 and name in self.options.helpers:
+            if name not in self.loaded:
+                module = self.loaded[name] = self.module(name)
+                exec(self.options.helpers[name], vars(module))
+            return self.loaded[name]
+        if level == 0 and self.options.allows(name, fromlist):
+            return import_module(name, globals, locals, fromlist, level)
+        raise ImportError(f"import of '{name}' is not allowed")
+
+    def module(self, name):
+        """Creates an empty module. Data classes look themselves up in `sys.modules`."""
+        module = sys.modules[name] = types.ModuleType(name)
+        vars(module)["__builtins__"] = self.builtins
+        return module
+
+
+class Context:
+    """The second argument of a function: what is known beside the trace."""
+
+    __slots__ = ("case", "params", "reference")
+
+    def __init__(self, case=None, reference=None, params=None):
+        self.case, self.reference, self.params = case, reference, {} if params is None else params
+
+    def __repr__(self):
+        return f"Context(case={self.case!r}, reference={self.reference!r}, params={self.params!r})"
+
+
+def compile_source(file, source):
+    code = compile(source, file, "exec", dont_inherit=True)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return code
+
+
+def is_number(value):
+    """Whether a value is a finite number."""
+    return (type(value) is int and abs(value) < 10**300) or (type(value) is float and value - value == 0)
+
+
+def flexible_verdict(value, threshold):
+    """Returns the frame's kind and text for a value in one of the flexible forms."""
+    reason, score, passed = "", None, value
+    if type(value) is tuple and len(value) == 2 and type(value[1]) is str:
+        passed, reason = value
+    elif isinstance(value, dict):
+        get = lambda key: dict.get(value, key)  # noqa: E731
+        passed = get("passed") if get("pass") is None else get("pass")
+        score, reason, own_threshold = get("score"), get("reason"), get("threshold")
+        reason = "" if reason is None else reason
+        threshold = threshold if own_threshold is None else own_threshold
+        is_known = any(dict.__contains__(value, key) for key in ("pass", "passed", "score"))
+        is_contradiction = get("pass") is not None and get("passed") is not None and get("pass") is not get("passed")
+        is_valid = is_known and not is_contradiction and type(reason) is str and is_number(threshold)
+        if not is_valid or not (passed is None or type(passed) is bool):
+            return FLEXIBLE_RETURN, shown(value)
+        if passed is None:
+            passed, score = score, None
+    if passed is None:
+        return NOT_APPLICABLE, reason
+    if type(passed) is not bool:
+        if not is_number(passed):
+            return FLEXIBLE_RETURN, shown(value)
+        score, passed = passed, passed >= threshold
+    if score is None:
+        return PASSED if passed else FAILED, reason
+    if type(score) is bool:
+        score = int(score)
+    if not is_number(score):
+        return FLEXIBLE_RETURN, shown(value)
+    return PASSED_WITH_SCORE if passed else FAILED_WITH_SCORE, f"{float(score)!r}\n{reason}"
+
+
 def define():
     """Runs the prepared source in a new namespace and returns its eval function."""
-    namespace = {"__builtins__": BUILTINS.copy(), "__name__": "eval_module"}
+    if options is None:
+        namespace = {"__builtins__": BUILTINS.copy(), "__name__": MODULE_NAME}
+    else:
+        namespace = vars(Loader(options).module(MODULE_NAME))
     exec(prepared, namespace)
     return namespace[function_name]
 
 
+def arguments(given):
+    """Returns the arguments of the eval function; what is given is a trace, or a trace and a context."""
+    trace, context = given if type(given) is tuple else (given, {})
+    return (trace, Context(**context)) if options is not None and options.takes_context else (trace,)
+
+
 class WitWorld(wit_world.WitWorld):
-    def prepare(self, source: str, name: str) -> bytes:
-        global prepared, function_name, loaded
-        prepared = loaded = None
+    def prepare(self, source: str, name: str, options_json: str) -> bytes:
+        global prepared, function_name, options, loaded
+        prepared = options = loaded = None
         try:
-            prepared = compile(source, FILE_NAME, "exec", dont_inherit=True)
+            prepared = compile_source(FILE_NAME, source)
+            if options_json:
+                options = Options(json.loads(options_json))
         except MemoryError:
             return frame(MEMORY, b"")
         except BaseException as error:
+            prepared = None
             return frame(SYNTAX, to_bytes(told_safely(error), MOST_ERROR))
-        linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(True), FILE_NAME)
         function_name = name
         return frame(READY, b"")
 
@@ -210,7 +335,10 @@ class WitWorld(wit_world.WitWorld):
     def judge(self, trace: bytes) -> bytes:
         try:
             function = define() if loaded is None else loaded
-            verdict = function(marshal.loads(trace))
+            verdict = function(*arguments(marshal.loads(trace)))
+            if options is not None and options.threshold is not None:
+                kind, text = flexible_verdict(verdict, options.threshold)
+                return frame(kind, to_bytes(text, MOST_REASON))
             if type(verdict) is tuple and len(verdict) == 2:
                 passed, reason = verdict
                 if type(reason) is str:
@@ -226,11 +354,60 @@ class WitWorld(wit_world.WitWorld):
             return frame(EXCEPTION, to_bytes(told_safely(error), 2 * MOST_ERROR))
 
 
+def add_text_module():
+    """Adds `karat_text`, whose functions the host computes."""
+
+    def similarity(method, first, second):
+        if not isinstance(first, str) or not isinstance(second, str):
+            raise TypeError(f"{method}() compares two strings")
+        try:
+            return wit_world.similarity(method, to_text(first), to_text(second))
+        except componentize_py_types.Err as error:
+            raise ValueError(error.value) from None
+
+    def to_text(text):
+        return str.encode(text, "utf-8", "replace").decode("utf-8")
+
+    def levenshtein(first, second):
+        """Returns 1 - edit distance / length of the longer text."""
+        return similarity("levenshtein", first, second)
+
+    def rouge1(first, second):
+        """Returns the F-measure over common words."""
+        return similarity("rouge1", first, second)
+
+    def rougeL(first, second):  # noqa: N802
+        """Returns the F-measure over the longest common subsequence of words."""
+        return similarity("rougeL", first, second)
+
+    module = sys.modules["karat_text"] = types.ModuleType("karat_text", "Lexical similarity of texts, from 0 to 1.")
+    for function in (levenshtein, rouge1, rougeL):
+        function.__module__, function.__qualname__ = "karat_text", function.__name__
+        setattr(module, function.__name__, function)
+
+
+def take_clock_from_logging():
+    """Makes `logging` work without a clock and without processes."""
+    import logging
+
+    no_time = time.struct_time((1970, 1, 1, 0, 0, 0, 3, 1, 0))
+    logging.time = types.SimpleNamespace(
+        time=lambda: 0.0, time_ns=lambda: 0, localtime=lambda _=None: no_time, gmtime=lambda _=None: no_time, strftime=time.strftime
+    )
+    logging.Formatter.converter = staticmethod(logging.time.localtime)
+    logging._startTime = 0
+    logging.logThreads = logging.logMultiprocessing = logging.logProcesses = logging.logAsyncioTasks = False
+
+
 def seal():
     """Imports all modules that Python may need later, then disables imports from files."""
     import annotationlib, ast, collections.abc, contextlib, copyreg, datetime, decimal, enum, functools  # noqa: E401, F401
-    import _pylong, keyword, math, random, string, stringprep, textwrap, tokenize, types, unicodedata, warnings  # noqa: E401, F401
+    import _pylong, keyword, math, random, string, stringprep, textwrap, tokenize, unicodedata, warnings  # noqa: E401, F401
     import importlib.machinery
+
+    # Modules that a project may allow.
+    import __future__, _strptime, abc, copy, dataclasses, difflib, fractions, hashlib, itertools, logging  # noqa: E401, F401
+    import operator, statistics, urllib.parse, xml.etree.ElementTree  # noqa: E401, F401
 
     for codec in (
         "ascii", "latin_1", "iso8859_1", "iso8859_15", "cp1252", "cp437", "utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be",
@@ -282,15 +459,16 @@ def warm_up():
     world = WitWorld()
     trace = marshal.dumps({"trace_id": "x", "steps": []})
     for source in WARM_UP:
-        if world.prepare(source, "eval_warm_up")[:1] == READY:
+        if world.prepare(source, "eval_warm_up", "")[:1] == READY:
             world.load()
             world.judge(trace)
 
 
+add_text_module()
 seal()
+take_clock_from_logging()
 warm_up()
-prepared = function_name = loaded = None
-STDOUT.begin()
+prepared = function_name = options = loaded = None
 re.purge()
 linecache.clearcache()
 sys.modules["random"].seed(0)

@@ -34,7 +34,7 @@ pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };
 pub(crate) use self::eval::{
-    EvalAction, EvalAddArgs, EvalAddCaseArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs,
+    EvalAction, EvalAddArgs, EvalAddCaseArgs, EvalAdoptArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs,
     EvalCompareArgs, EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs,
     EvalShowArgs, EvalTestArgs, InputFormat, LimitArgs, RowFormat,
 };

@@ -2,8 +2,10 @@
 //!
 //! A function that raised or timed out gave no verdict: that is an error, never a failure.
 
+mod context;
 mod eval_result;
 mod limits;
+mod options;
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +13,17 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use context::EvalContext;
 pub use eval_result::EvalResult;
 pub use limits::{LimitOutOfRange, LowerLimits};
+pub use options::{DEFAULT_THRESHOLD, EvalOptions, ReturnForm};
 
 /// The result of running one eval function over one trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     pub conclusion: Conclusion,
+    /// The score that a function with flexible returns gave.
+    pub score: Option<f64>,
     pub elapsed: Duration,
     /// The output of the function; ends with a note if it was truncated.
     pub stdout: String,
@@ -27,8 +33,43 @@ pub struct Judgement {
 /// A verdict, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conclusion {
-    Verdict { passed: bool, reason: String },
+    Verdict {
+        passed: bool,
+        reason: String,
+    },
+    /// The function has nothing to say about the trace: neither passed nor failed, and not an error.
+    NotApplicable {
+        reason: String,
+    },
     Error(EvalError),
+}
+
+impl Conclusion {
+    /// Returns the verdict, the reason (absent if there is neither a verdict nor a reason) and the error.
+    pub fn into_parts(self) -> (Option<bool>, Option<String>, Option<EvalError>) {
+        match self {
+            Self::Verdict { passed, reason } => (Some(passed), Some(reason), None),
+            Self::NotApplicable { reason } => (None, Some(reason).filter(|reason| !reason.is_empty()), None),
+            Self::Error(error) => (None, None, Some(error)),
+        }
+    }
+
+    pub fn is_applicable(&self) -> bool {
+        !matches!(self, Self::NotApplicable { .. })
+    }
+}
+
+impl Judgement {
+    /// Creates the judgement of a function that did not run.
+    pub fn not_run(error: EvalError) -> Self {
+        Self {
+            conclusion: Conclusion::Error(error),
+            score: None,
+            elapsed: Duration::ZERO,
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    }
 }
 
 /// The reason that an eval function gave no verdict.
@@ -78,7 +119,7 @@ pub enum ErrorKind {
     Memory,
     /// It raised an exception.
     Exception,
-    /// It returned something other than `(bool, str)`.
+    /// It returned something other than `(bool, str)`, or than what `evalReturns` allows.
     Return,
     /// The sandbox stopped it, or failed.
     Internal,

@@ -22,7 +22,7 @@ pub enum SimilarityMethod {
     RougeL,
 }
 
-/// The texts are too long to be compared in bounded time.
+/// The texts are too long to be compared in bounded time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the texts are too long to compare: {} × {} {}", .lengths.0, .lengths.1, .unit)]
 pub struct TooLong {
@@ -32,6 +32,9 @@ pub struct TooLong {
 
 /// Rows of the comparison that one machine word holds.
 const ROWS: usize = u64::BITS as usize;
+
+/// Maximum size of a text.
+const MAX_BYTES: usize = 4 << 20;
 
 /// Maximum number of machine words that a comparison computes, which takes less than a second: two texts of 130,000
 /// code points or words.
@@ -55,6 +58,9 @@ impl SimilarityMethod {
 
     /// Returns the similarity of two texts, from 0 to 1. It is symmetric.
     pub fn compare(self, first: &str, second: &str) -> Result<f64, TooLong> {
+        if first.len().max(second.len()) > MAX_BYTES {
+            return Err(TooLong { lengths: (first.len(), second.len()), unit: "bytes" });
+        }
         match self {
             Self::Levenshtein => levenshtein(first, second),
             Self::Rouge1 => Ok(rouge1(&words(first), &words(second))),
@@ -126,8 +132,8 @@ fn check_steps(first: usize, second: usize, unit: &'static str) -> Result<(), To
 /// The rows of a comparison as sets of bits, and its columns as indices of distinct items.
 struct Matrix {
     /// For each row, the index of its item; `None` if no column has this item.
-    rows: Vec<Option<usize>>,
-    columns: Vec<usize>,
+    rows: Vec<Option<u32>>,
+    columns: Vec<u32>,
     /// Number of distinct items of the columns.
     distinct: usize,
 }
@@ -136,28 +142,29 @@ impl Matrix {
     /// Uses the shorter side for the rows, since each group of rows is a pass over the columns.
     fn new<T: Eq + Hash>(first: &[T], second: &[T]) -> Self {
         let (rows, columns) = if first.len() <= second.len() { (first, second) } else { (second, first) };
-        let mut indices = HashMap::new();
+        let mut indices: HashMap<&T, u32> = HashMap::new();
         let columns = columns.iter().map(|item| {
-            let next = indices.len();
+            // There are fewer items than bytes of the text.
+            let next = u32::try_from(indices.len()).unwrap_or(u32::MAX);
             *indices.entry(item).or_insert(next)
         });
-        let columns: Vec<usize> = columns.collect();
+        let columns: Vec<u32> = columns.collect();
         let rows = rows.iter().map(|item| indices.get(item).copied()).collect();
         Self { rows, columns, distinct: indices.len() }
     }
 
     /// Calls `pass` for each group of rows with, for each distinct item, the bits of the rows that have it.
-    fn each_group(&self, mut pass: impl FnMut(&[Option<usize>], &[u64])) {
+    fn each_group(&self, mut pass: impl FnMut(&[Option<u32>], &[u64])) {
         let mut bits = vec![0_u64; self.distinct];
         for group in self.rows.chunks(ROWS) {
             for (row, item) in group.iter().enumerate() {
                 if let Some(item) = item {
-                    bits[*item] |= 1 << row;
+                    bits[*item as usize] |= 1 << row;
                 }
             }
             pass(group, &bits);
             for item in group.iter().flatten() {
-                bits[*item] = 0;
+                bits[*item as usize] = 0;
             }
         }
     }
@@ -171,7 +178,7 @@ fn edit_distance<T: Eq + Hash>(first: &[T], second: &[T]) -> usize {
         return matrix.columns.len();
     }
     // The horizontal differences that enter each column from the rows above. Above the first row they are +1.
-    let mut entering = vec![(1_u64, 0_u64); matrix.columns.len()];
+    let mut entering = vec![(true, false); matrix.columns.len()];
     let mut distance = matrix.rows.len();
     let mut rows_left = matrix.rows.len();
     matrix.each_group(|group, bits| {
@@ -180,20 +187,20 @@ fn edit_distance<T: Eq + Hash>(first: &[T], second: &[T]) -> usize {
         let last_row = group.len() - 1;
         let (mut up, mut down) = (u64::MAX, 0_u64);
         for (column, entering) in matrix.columns.iter().zip(&mut entering) {
-            let (plus, minus) = *entering;
-            let equal = bits[*column];
+            let (plus, minus) = (u64::from(entering.0), u64::from(entering.1));
+            let equal = bits[*column as usize];
             let vertical = equal | down;
             let equal = equal | minus;
             let horizontal = ((equal & up).wrapping_add(up) ^ up) | equal;
             let mut right = down | !(horizontal | up);
             let mut left = up & horizontal;
-            *entering = ((right >> last_row) & 1, (left >> last_row) & 1);
+            *entering = ((right >> last_row) & 1 == 1, (left >> last_row) & 1 == 1);
             right = right << 1 | plus;
             left = left << 1 | minus;
             up = left | !(vertical | right);
             down = right & vertical;
             if is_last {
-                distance = distance + usize::from(entering.0 == 1) - usize::from(entering.1 == 1);
+                distance = distance + usize::from(entering.0) - usize::from(entering.1);
             }
         }
     });
@@ -209,7 +216,7 @@ fn common_subsequence<T: Eq + Hash>(first: &[T], second: &[T]) -> usize {
         // A zero bit is a row at which the subsequence is longer than at the row before.
         let mut same = u64::MAX;
         for (column, carry) in matrix.columns.iter().zip(&mut carries) {
-            let matching = same & bits[*column];
+            let matching = same & bits[*column as usize];
             let (sum, overflow) = same.overflowing_add(matching);
             let (sum, second_overflow) = sum.overflowing_add(u64::from(*carry));
             *carry = overflow || second_overflow;
@@ -292,6 +299,8 @@ mod tests {
         let (first, second) = ("a".repeat(200_000), "b".repeat(200_000));
         let error = Levenshtein.compare(&first, &second).expect_err("too long");
         assert_eq!(error.to_string(), "the texts are too long to compare: 200000 × 200000 characters");
+        let error = Rouge1.compare(&"a ".repeat(3 << 20), "b").expect_err("too long");
+        assert_eq!(error.to_string(), "the texts are too long to compare: 6291456 × 1 bytes");
         // What is equal at both ends costs nothing.
         let similarity = Levenshtein.compare(&first, &format!("{first}x")).expect("compared");
         assert!((similarity - (1.0 - 1.0 / 200_001.0)).abs() < 1e-12);

@@ -1,6 +1,6 @@
 //! One judgement of a trace, as written to output and to the store.
 
-use karat_core::judgement::{Conclusion, ErrorKind, Judgement};
+use karat_core::judgement::{ErrorKind, Judgement};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub struct Execution {
     pub eval_version: Option<u64>,
     /// The trace's id; null if it has none or could not be read.
     pub trace_id: Option<String>,
-    /// True: passed. False: failed. Null: no verdict; `error` gives the reason.
+    /// True: passed. False: failed. Null: not applicable, or no verdict; `error` gives the reason.
     pub result: Option<bool>,
     pub reason: Option<String>,
     pub execution_time_ms: u64,
@@ -32,6 +32,10 @@ pub struct Execution {
     pub guest_hash: Option<String>,
     /// ISO 8601.
     pub executed_at: String,
+    /// False if the function has nothing to say about the trace: `result` and `error` are null.
+    pub applicable: bool,
+    /// The score, if the function gave one.
+    pub score: Option<f64>,
 }
 
 /// Output of `karat eval run --format json`.
@@ -65,10 +69,8 @@ impl Execution {
     /// Creates a row. The id depends on the function and the trace only, so it is reproducible.
     pub fn new(judge: Judge<'_>, trace: JudgedTrace<'_>, judgement: Judgement, executed_at: String) -> Self {
         let identity = [judge.eval_id, judge.code_hash, trace.id.unwrap_or_default(), trace.hash].join("\0");
-        let (result, reason, error) = match judgement.conclusion {
-            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
-            Conclusion::Error(error) => (None, None, Some(error)),
-        };
+        let applicable = judgement.conclusion.is_applicable();
+        let (result, reason, error) = judgement.conclusion.into_parts();
         let error_kind = error.as_ref().map(|error| error.kind);
         // Invalid input is rejected before the function runs.
         let has_run = error_kind != Some(ErrorKind::Validation);
@@ -87,6 +89,8 @@ impl Execution {
             code_hash: judge.code_hash.to_owned(),
             guest_hash: has_run.then(|| judge.guest_hash.to_owned()),
             executed_at,
+            applicable,
+            score: judgement.score,
         }
     }
 }
@@ -96,12 +100,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use karat_core::judgement::EvalError;
+    use karat_core::judgement::{Conclusion, EvalError};
 
     fn row(code_hash: &str, conclusion: Conclusion, executed_at: &str) -> Execution {
         let judge = Judge { eval_id: "eval_x", code_hash, guest_hash: "cafe" };
         let judgement = Judgement {
             conclusion,
+            score: Some(0.5),
             elapsed: Duration::from_micros(1999),
             stdout: "out".to_owned(),
             stderr: String::new(),
@@ -121,9 +126,16 @@ mod tests {
     }
 
     #[test]
+    fn a_function_may_be_not_applicable() {
+        let row = row("a", Conclusion::NotApplicable { reason: String::new() }, "now");
+        assert_eq!((row.applicable, row.result, row.reason, row.error), (false, None, None, None));
+        assert_eq!((row.guest_hash.as_deref(), row.score), (Some("cafe"), Some(0.5)));
+    }
+
+    #[test]
     fn an_error_has_no_result() {
         let row = row("a", Conclusion::Error(EvalError::new(ErrorKind::Validation, "line 2: invalid JSON")), "now");
-        assert_eq!((row.result, row.reason, row.guest_hash), (None, None, None));
+        assert_eq!((row.result, row.reason, row.guest_hash, row.applicable), (None, None, None, true));
         assert_eq!((row.error.as_deref(), row.error_kind), (Some("line 2: invalid JSON"), Some(ErrorKind::Validation)));
     }
 }

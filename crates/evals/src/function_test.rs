@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use karat_core::judgement::{Conclusion, ErrorKind};
+use karat_core::judgement::{Conclusion, ErrorKind, EvalContext};
 use karat_core::outcome::Outcome;
 use karat_json::{
     Finding, Location, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_enum, read_object_map,
@@ -14,13 +14,15 @@ use karat_json::{
 };
 
 /// One line of a `.cases.jsonl` file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FunctionCase {
     /// 1-based.
     pub line: usize,
     pub name: Option<String>,
     /// The trace's JSON text, verbatim.
     pub trace: String,
+    /// What the function gets as its context, if it takes one.
+    pub context: EvalContext,
     pub expected: ExpectedResult,
 }
 
@@ -32,6 +34,8 @@ pub enum ExpectedResult {
         /// A string that the reason must contain.
         reason: Option<String>,
     },
+    /// The function has nothing to say about the trace.
+    NotApplicable,
     Error(ErrorKind),
 }
 
@@ -39,7 +43,11 @@ pub enum ExpectedResult {
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "karat eval function case")]
-#[schemars(extend("oneOf" = [{"required": ["expected"]}, {"required": ["error"], "not": {"required": ["reason"]}}]))]
+#[schemars(extend("oneOf" = [
+    {"required": ["expected"]},
+    {"required": ["error"], "not": {"required": ["reason"]}},
+    {"required": ["applicable"], "not": {"required": ["reason"]}},
+]))]
 pub struct FunctionCaseSchema {
     /// Name of the case, shown when it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +55,14 @@ pub struct FunctionCaseSchema {
     name: Option<String>,
     /// The trace to judge.
     trace: Map<String, Value>,
+    /// What the function gets as its context: `case`, `reference` and `params`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ContextSchema")]
+    context: Option<ContextSchema>,
+    /// False if the function must have nothing to say about the trace, instead of a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool", extend("const" = false))]
+    applicable: Option<bool>,
     /// The verdict: true to pass, false to fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
@@ -59,6 +75,19 @@ pub struct FunctionCaseSchema {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ErrorKind")]
     error: Option<ErrorKind>,
+}
+
+/// The context of a case, for its schema.
+#[derive(Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ContextSchema {
+    /// Any value; in a run it is the case as in the eval file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    case: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reference: Option<Value>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    params: Map<String, Value>,
 }
 
 impl FunctionCase {
@@ -95,8 +124,9 @@ impl FunctionCase {
         let read = read_case(&value, &mut problems);
         let trace = locate(text, "/trace").and_then(|member| text.get(member.value));
         match (read, trace) {
-            (Some((name, expected)), Some(trace)) if problems.is_empty() => {
-                Ok(Self { line, name, trace: trace.to_owned(), expected })
+            (Some(read), Some(trace)) if problems.is_empty() => {
+                let ReadCase { name, context, expected } = read;
+                Ok(Self { line, name, trace: trace.to_owned(), context, expected })
             }
             _ => Err(Finding::locate_all(text, problems.into_list())),
         }
@@ -105,13 +135,16 @@ impl FunctionCase {
     /// Compares the result with the expected one. An unexpected error is `Errored`, not `Failed`.
     pub fn outcome(&self, actual: &Conclusion) -> Outcome {
         match (&self.expected, actual) {
-            (ExpectedResult::Verdict { .. }, Conclusion::Error(_)) => Outcome::Errored,
+            (ExpectedResult::Verdict { .. } | ExpectedResult::NotApplicable, Conclusion::Error(_)) => Outcome::Errored,
             (ExpectedResult::Verdict { passed, reason: part }, Conclusion::Verdict { passed: actual, reason }) => {
                 let holds = passed == actual && part.as_ref().is_none_or(|part| reason.contains(part.as_str()));
                 if holds { Outcome::Passed } else { Outcome::Failed }
             }
             (ExpectedResult::Error(kind), Conclusion::Error(error)) if error.kind == *kind => Outcome::Passed,
-            (ExpectedResult::Error(_), _) => Outcome::Failed,
+            (ExpectedResult::NotApplicable, Conclusion::NotApplicable { .. }) => Outcome::Passed,
+            (ExpectedResult::Verdict { .. } | ExpectedResult::NotApplicable | ExpectedResult::Error(_), _) => {
+                Outcome::Failed
+            }
         }
     }
 }
@@ -134,11 +167,29 @@ fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<Str
     Finding { location: Location::new(text, range), pointer: None, case_id: None, message, help }
 }
 
-fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, ExpectedResult)> {
+/// A line without its trace.
+struct ReadCase {
+    name: Option<String>,
+    context: EvalContext,
+    expected: ExpectedResult,
+}
+
+fn read_context(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<EvalContext> {
+    let mut object = ObjectReader::open(value, path, problems)?;
+    let case = object.raw("case").filter(|case| !case.is_null()).cloned();
+    let reference = object.raw("reference").cloned();
+    let params = object.optional("params", path, problems, read_object_map).unwrap_or_default();
+    object.close(path, problems);
+    Some(EvalContext { case, reference, params })
+}
+
+fn read_case(value: &Value, problems: &mut Problems) -> Option<ReadCase> {
     let path = &Path::Root;
     let mut object = ObjectReader::open(value, path, problems)?;
     let name = object.optional("name", path, problems, read_string);
     let trace = object.required("trace", path, problems, read_object_map);
+    let context = object.optional("context", path, problems, read_context).unwrap_or_default();
+    let applicable = object.optional("applicable", path, problems, read_bool);
     let passed = object.optional("expected", path, problems, read_bool);
     let reason = object.optional("reason", path, problems, read_string);
     let error = object.optional("error", path, problems, |value, path, problems| {
@@ -146,27 +197,39 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
         read_enum(value, path, problems, &ErrorKind::ALL.map(ErrorKind::name), from_name)
     });
     let has = |key: &str| value.get(key).is_some();
-    if has("expected") == has("error") {
-        let message = if has("error") {
-            "'expected' and 'error' are mutually exclusive: an error has no verdict"
-        } else {
-            "'expected' is missing: true to pass, false to fail"
-        };
-        let help = "or give 'error', the kind of error that the function must end with";
-        problems.push(path, Subject::Value, message.to_owned(), Some(help.to_owned()).filter(|_| !has("error")));
+    match ["expected", "error", "applicable"].into_iter().filter(|key| has(key)).collect::<Vec<_>>()[..] {
+        [] => {
+            let message = "'expected' is missing: true to pass, false to fail".to_owned();
+            let help = "or give 'error', the kind of error that the function must end with";
+            problems.push(path, Subject::Value, message, Some(help.to_owned()));
+        }
+        [_] => {}
+        [first, second, ..] => {
+            let message = format!("'{first}' and '{second}' are mutually exclusive: {}", exclusion(second));
+            problems.push(path, Subject::Value, message, None);
+        }
     }
-    if has("error") && has("reason") {
+    if applicable == Some(true) {
+        problems.push(&path.key("applicable"), Subject::Value, "'applicable' can only be false".to_owned(), None);
+    }
+    if has("reason") && !has("expected") {
         let message = "'reason' requires 'expected': an error has no reason".to_owned();
         problems.push(&path.key("reason"), Subject::Key, message, None);
     }
     object.close(path, problems);
     trace?;
-    let expected = match (passed, error) {
-        (Some(passed), None) => ExpectedResult::Verdict { passed, reason },
-        (None, Some(kind)) => ExpectedResult::Error(kind),
+    let expected = match (passed, error, applicable) {
+        (Some(passed), None, None) => ExpectedResult::Verdict { passed, reason },
+        (None, Some(kind), None) => ExpectedResult::Error(kind),
+        (None, None, Some(_)) => ExpectedResult::NotApplicable,
         _ => return None,
     };
-    Some((name, expected))
+    Some(ReadCase { name, context, expected })
+}
+
+/// Explains why a key excludes the others.
+fn exclusion(key: &str) -> &'static str {
+    if key == "error" { "an error has no verdict" } else { "a function that is not applicable has no verdict" }
 }
 
 /// Shifts a finding from line to file coordinates.
@@ -214,8 +277,12 @@ pub struct TestedCase {
     /// The string that the reason must contain.
     pub expected_reason: Option<String>,
     pub expected_error: Option<ErrorKind>,
+    /// Whether the function is expected to have nothing to say.
+    pub expected_not_applicable: bool,
     /// The actual verdict; null on an error.
     pub result: Option<bool>,
+    /// False if the function had nothing to say.
+    pub applicable: bool,
     pub reason: Option<String>,
     pub error: Option<String>,
     pub error_kind: Option<ErrorKind>,
@@ -235,14 +302,14 @@ pub struct EvalTestSummary {
 impl TestedCase {
     pub fn new(case: FunctionCase, actual: Conclusion) -> Self {
         let outcome = case.outcome(&actual);
+        let expected_not_applicable = case.expected == ExpectedResult::NotApplicable;
         let (expected, expected_reason, expected_error) = match case.expected {
             ExpectedResult::Verdict { passed, reason } => (Some(passed), reason, None),
+            ExpectedResult::NotApplicable => (None, None, None),
             ExpectedResult::Error(kind) => (None, None, Some(kind)),
         };
-        let (result, reason, error) = match actual {
-            Conclusion::Verdict { passed, reason } => (Some(passed), Some(reason), None),
-            Conclusion::Error(error) => (None, None, Some(error)),
-        };
+        let applicable = actual.is_applicable();
+        let (result, reason, error) = actual.into_parts();
         Self {
             line: case.line,
             name: case.name,
@@ -250,7 +317,9 @@ impl TestedCase {
             expected,
             expected_reason,
             expected_error,
+            expected_not_applicable,
             result,
+            applicable,
             reason,
             error_kind: error.as_ref().map(|error| error.kind),
             error: error.map(|error| error.message),
@@ -297,6 +366,12 @@ mod tests {
     #[case("{\"trace\": {}, \"expected\": 1}", "'expected' must be true or false, found a number")]
     #[case("{\"trace\": [], \"expected\": true}", "'trace' must be an object, found an array")]
     #[case("{\"trace\": {}, \"expected\": true, \"reasons\": \"\"}", "unknown key 'reasons'")]
+    #[case(
+        "{\"trace\": {}, \"expected\": true, \"applicable\": false}",
+        "'expected' and 'applicable' are mutually exclusive: a function that is not applicable has no verdict"
+    )]
+    #[case("{\"trace\": {}, \"applicable\": true}", "'applicable' can only be false")]
+    #[case("{\"trace\": {}, \"expected\": true, \"context\": {\"param\": {}}}", "unknown key 'param'")]
     #[case("{\"trace\": {}, \"error\": \"exeption\"}", "invalid value 'exeption' for 'error'")]
     #[case(
         "{\"trace\": {}, \"error\": \"return\", \"reason\": \"\"}",
@@ -351,6 +426,10 @@ mod tests {
     #[case("\"error\": \"timeout\"", error(ErrorKind::Timeout), Outcome::Passed)]
     #[case("\"error\": \"timeout\"", error(ErrorKind::Memory), Outcome::Failed)]
     #[case("\"error\": \"timeout\"", verdict(true, ""), Outcome::Failed)]
+    #[case("\"applicable\": false", Conclusion::NotApplicable { reason: String::new() }, Outcome::Passed)]
+    #[case("\"applicable\": false", verdict(true, ""), Outcome::Failed)]
+    #[case("\"applicable\": false", error(ErrorKind::Timeout), Outcome::Errored)]
+    #[case("\"expected\": true", Conclusion::NotApplicable { reason: String::new() }, Outcome::Failed)]
     fn compares_the_result_with_the_expectation(
         #[case] expected: &str,
         #[case] actual: Conclusion,

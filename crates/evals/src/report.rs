@@ -41,7 +41,7 @@ pub struct EvalList {
 }
 
 /// Output of `karat eval show --format json`: one version of an eval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval show")]
 pub struct EvalDetails {
     #[serde(flatten)]
@@ -130,6 +130,7 @@ pub struct StoredEvalRunSummary {
     /// Of the new judgements.
     pub passed: u64,
     pub failed: u64,
+    pub not_applicable: u64,
     pub errored: u64,
     /// Whether the run was interrupted before everything was judged.
     pub interrupted: bool,
@@ -155,6 +156,7 @@ impl StoredEvalRunSummary {
             judged_before: 0,
             passed: 0,
             failed: 0,
+            not_applicable: 0,
             errored: 0,
             interrupted: false,
             elapsed_ms: 0,
@@ -169,6 +171,7 @@ impl StoredEvalRunSummary {
         self.judged_before += judged_before;
         self.passed += passed;
         self.failed += failed;
+        self.not_applicable += tally.not_applicable();
         self.errored += errored;
         let functions = tally.summary(0, false).functions.into_iter();
         self.evals.extend(functions.map(|now| StoredEvalSummary { eval_version: version, judged_before, now }));
@@ -177,6 +180,8 @@ impl StoredEvalRunSummary {
 
 #[cfg(test)]
 mod tests {
+    use karat_core::judgement::EvalOptions;
+
     use super::*;
 
     fn version(number: u64, code: &str) -> EvalVersion {
@@ -184,6 +189,7 @@ mod tests {
             eval_id: "eval_x".to_owned(),
             version: number,
             code: code.to_owned(),
+            options: EvalOptions::default(),
             code_hash: "c".to_owned(),
             guest_hash: "g".to_owned(),
             note: None,
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn history_lists_newest_first_with_changed_lines() {
         let versions = [version(1, "a\nb\n"), version(2, "a\nc\nd\n")];
-        let counts = [VersionCounts { version: 2, passed: 3, failed: 1, errored: 0 }];
+        let counts = [VersionCounts { version: 2, passed: 3, failed: 1, ..VersionCounts::default() }];
         let history = EvalHistory::new("eval_x", &versions, &counts);
         let [newest, first] = &history.versions[..] else { panic!("two versions") };
         assert_eq!((newest.counts.version, newest.counts.passed), (2, 3));

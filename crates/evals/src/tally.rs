@@ -29,6 +29,7 @@ struct FunctionTally {
     code_hash: String,
     passed: u64,
     failed: u64,
+    not_applicable: u64,
     errored: u64,
     fails: Reasons,
     /// Indexed by [`ErrorKind`].
@@ -44,6 +45,7 @@ impl Tally {
             code_hash: code_hash.to_owned(),
             passed: 0,
             failed: 0,
+            not_applicable: 0,
             errored: 0,
             fails: Reasons::default(),
             errors: Default::default(),
@@ -71,10 +73,15 @@ impl Tally {
         (sum(|function| function.passed), sum(|function| function.failed), sum(|function| function.errored))
     }
 
+    /// Returns the number of executions in which a function had nothing to say.
+    pub fn not_applicable(&self) -> u64 {
+        self.functions.iter().map(|function| function.not_applicable).sum()
+    }
+
     /// Returns the exit status. Errors rank above failures.
     pub fn status(&self) -> ExitStatus {
         match self.counts() {
-            (0, 0, 0) => ExitStatus::NothingSelected,
+            (0, 0, 0) if self.not_applicable() == 0 => ExitStatus::NothingSelected,
             (_, _, 1..) => ExitStatus::Errored,
             (_, 1.., _) => ExitStatus::Failed,
             _ => ExitStatus::Success,
@@ -84,8 +91,18 @@ impl Tally {
     pub fn summary(&self, elapsed_ms: u64, interrupted: bool) -> EvalRunSummary {
         let (passed, failed, errored) = self.counts();
         let functions = self.functions.iter().map(FunctionTally::summary).collect();
-        let (traces, without_trace) = (self.traces, self.without_trace);
-        EvalRunSummary { traces, without_trace, passed, failed, errored, interrupted, elapsed_ms, functions }
+        let (traces, without_trace, not_applicable) = (self.traces, self.without_trace, self.not_applicable());
+        EvalRunSummary {
+            traces,
+            without_trace,
+            passed,
+            failed,
+            not_applicable,
+            errored,
+            interrupted,
+            elapsed_ms,
+            functions,
+        }
     }
 }
 
@@ -106,6 +123,7 @@ impl FunctionTally {
                 self.failed += 1;
                 self.fails.add(reason, None, trace);
             }
+            Conclusion::NotApplicable { .. } => self.not_applicable += 1,
             Conclusion::Error(error) => {
                 self.errored += 1;
                 self.errors[error.kind as usize].add(&error.message, error.line(), trace);
@@ -126,6 +144,7 @@ impl FunctionTally {
             code_hash: self.code_hash.clone(),
             passed: self.passed,
             failed: self.failed,
+            not_applicable: self.not_applicable,
             errored: self.errored,
             fails,
             other_fails,
@@ -146,6 +165,8 @@ pub struct EvalRunSummary {
     /// Number of passed verdicts over all functions.
     pub passed: u64,
     pub failed: u64,
+    /// Number of executions in which a function had nothing to say.
+    pub not_applicable: u64,
     /// Number of missing verdicts.
     pub errored: u64,
     /// Whether the run was interrupted before all traces were judged.
@@ -163,6 +184,8 @@ pub struct FunctionSummary {
     pub code_hash: String,
     pub passed: u64,
     pub failed: u64,
+    /// Traces about which the function had nothing to say.
+    pub not_applicable: u64,
     pub errored: u64,
     /// Reasons of failures, most frequent first.
     pub fails: Vec<ReasonGroup>,
@@ -195,7 +218,13 @@ mod tests {
     use karat_core::judgement::EvalError;
 
     fn judgement(conclusion: Conclusion) -> Judgement {
-        Judgement { conclusion, elapsed: Duration::from_millis(2), stdout: String::new(), stderr: String::new() }
+        Judgement {
+            conclusion,
+            score: None,
+            elapsed: Duration::from_millis(2),
+            stdout: String::new(),
+            stderr: String::new(),
+        }
     }
 
     fn verdict(passed: bool) -> Judgement {

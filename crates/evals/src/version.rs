@@ -7,16 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::execution::{Execution, Judge, JudgedTrace};
-use karat_core::judgement::{ErrorKind, Judgement};
+use karat_core::judgement::{ErrorKind, EvalOptions, Judgement};
 use karat_json::hash::long_hash;
 use karat_json::text::shorten;
 
 /// A version to add to the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewVersion {
     /// The function's name.
     pub eval_id: String,
     pub code: String,
+    pub options: EvalOptions,
     pub code_hash: String,
     pub guest_hash: String,
     /// Why the version was added.
@@ -27,12 +28,15 @@ pub struct NewVersion {
 }
 
 /// One version of an eval. Immutable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EvalVersion {
     pub eval_id: String,
     /// 1-based.
     pub version: u64,
     pub code: String,
+    /// What the function uses beside the contract's form, with its helper modules.
+    #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
+    pub options: EvalOptions,
     pub code_hash: String,
     /// Hash of the Python guest that validated it.
     pub guest_hash: String,
@@ -98,6 +102,8 @@ pub struct EvalSummary {
     pub updated_at: Timestamp,
     pub passed: u64,
     pub failed: u64,
+    /// Executions in which the function had nothing to say.
+    pub not_applicable: u64,
     pub errored: u64,
 }
 
@@ -107,12 +113,14 @@ pub struct VersionCounts {
     pub version: u64,
     pub passed: u64,
     pub failed: u64,
+    /// Executions in which the function had nothing to say.
+    pub not_applicable: u64,
     /// Executions without a verdict.
     pub errored: u64,
 }
 
 /// One judgement of one trace by one version of an eval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoredExecution {
     pub id: String,
     pub eval_id: String,
@@ -120,7 +128,7 @@ pub struct StoredExecution {
     pub trace_id: String,
     /// Hash of the trace's text when it was judged.
     pub trace_hash: String,
-    /// Null if there is no verdict; `error` gives the reason.
+    /// Null if the function is not applicable, or there is no verdict; `error` gives the reason.
     pub result: Option<bool>,
     pub reason: Option<String>,
     pub execution_time_ms: u64,
@@ -132,6 +140,10 @@ pub struct StoredExecution {
     pub guest_hash: Option<String>,
     #[schemars(with = "String")]
     pub executed_at: Timestamp,
+    /// False if the function has nothing to say about the trace.
+    pub applicable: bool,
+    /// The score, if the function gave one.
+    pub score: Option<f64>,
 }
 
 impl StoredExecution {
@@ -154,6 +166,8 @@ impl StoredExecution {
             trace_id: trace_id.to_owned(),
             trace_hash: trace_hash.to_owned(),
             result: row.result,
+            applicable: row.applicable,
+            score: row.score,
             reason: row.reason,
             execution_time_ms: row.execution_time_ms,
             error: row.error,
@@ -175,6 +189,8 @@ impl From<StoredExecution> for Execution {
             eval_version: Some(stored.eval_version),
             trace_id: Some(stored.trace_id),
             result: stored.result,
+            applicable: stored.applicable,
+            score: stored.score,
             reason: stored.reason,
             execution_time_ms: stored.execution_time_ms,
             error: stored.error,
@@ -201,6 +217,7 @@ mod tests {
             let conclusion = Conclusion::Verdict { passed: true, reason: "ok".to_owned() };
             let judgement = Judgement {
                 conclusion,
+                score: None,
                 elapsed: Duration::from_millis(2),
                 stdout: String::new(),
                 stderr: String::new(),
@@ -225,6 +242,7 @@ mod tests {
             eval_id: "eval_x".to_owned(),
             version: 2,
             code: String::new(),
+            options: EvalOptions::default(),
             code_hash: String::new(),
             guest_hash: String::new(),
             note,

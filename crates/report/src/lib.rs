@@ -54,8 +54,9 @@ pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use duration::duration_text;
 pub use evals::{
-    ArrowSink, ExecutionRows, RowLayout, RowSink, eval_details_text, eval_history_text, eval_list_text, eval_run_text,
-    eval_test_text, evals_added_text, guarantee_text, guarantees_text, guest_text, limits_text, stored_eval_run_text,
+    ArrowSink, ExecutionRows, RowLayout, RowSink, adopted_text, eval_details_text, eval_history_text, eval_list_text,
+    eval_run_text, eval_test_text, evals_added_text, guarantee_text, guarantees_text, guest_text, limits_text,
+    stored_eval_run_text,
 };
 pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, feedback_list_notes, feedback_list_text};
 pub use init::{EXAMPLE_MESSAGE, init_help, init_summary};

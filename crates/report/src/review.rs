@@ -149,6 +149,9 @@ fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) -> V
         let (sign, text) = match execution.result {
             Some(true) => (palette.success(symbols.passed), execution.reason.as_deref()),
             Some(false) => (palette.failure(symbols.failed), execution.reason.as_deref()),
+            None if !execution.applicable => {
+                (palette.dim(symbols.dash), execution.reason.as_deref().or(Some("not applicable")))
+            }
             None => (palette.error(symbols.errored), execution.error.as_deref()),
         };
         let available = settings.columns.saturating_sub(width(symbols.passed) + 1);

@@ -170,6 +170,8 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();
         optional.chain([&mut eval.name, &mut eval.stdout, &mut eval.stderr]).for_each(|text| redactor.string(text));
+        redactor.map(&mut eval.params);
+        eval.reference.iter_mut().for_each(|value| redactor.value(value));
     }
     for turn in &mut details.turns {
         let optional = [&mut turn.error, &mut turn.response, &mut turn.stop_reason].into_iter().flatten();

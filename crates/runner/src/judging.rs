@@ -6,7 +6,8 @@ use std::time::Duration;
 use karat_core::assertion::{Evidence, PendingVerdict, Verdict, response_marks};
 use karat_core::case::Case;
 use karat_core::conversation::Exchange;
-use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
+use karat_core::judgement::{ErrorKind, EvalError, Judgement};
+use karat_core::port::EvalFunctions;
 use karat_core::result::CaseDetails;
 use karat_core::trace::Trace;
 use serde_json::Value;
@@ -65,13 +66,18 @@ impl SharedState {
                 tokenizer: self.plan.tokenizer,
             };
             let mut pending = PendingVerdict::start(evidence, self.plan.strictness);
-            if pending.next_eval().is_some() {
+            if let Some(first) = pending.next_eval() {
                 // Eval functions have their own time limit; they count neither as latency nor towards the timeout.
                 let functions = self.plan.functions.as_deref();
                 let document = document();
-                while let Some(name) = pending.next_eval() {
-                    pending
-                        .record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
+                let case_value = Some(whole.to_value());
+                let mut next = Some(first);
+                while let Some(mut call) = next {
+                    call.context.case.clone_from(&case_value);
+                    let judge = |functions: &dyn EvalFunctions| functions.judge(call.name, &document, &call.context);
+                    let judgement = functions.map_or_else(no_functions, judge);
+                    pending.record_eval(call, judgement);
+                    next = pending.next_eval();
                 }
             }
             finish(pending)
@@ -82,11 +88,5 @@ impl SharedState {
 
 /// Returns the judgement of a run without eval functions: an error, so that the case does not pass.
 fn no_functions() -> Judgement {
-    let error = EvalError::new(ErrorKind::Validation, "this run has no eval functions");
-    Judgement {
-        conclusion: Conclusion::Error(error),
-        elapsed: Duration::ZERO,
-        stdout: String::new(),
-        stderr: String::new(),
-    }
+    Judgement::not_run(EvalError::new(ErrorKind::Validation, "this run has no eval functions"))
 }

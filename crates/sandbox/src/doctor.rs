@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use karat_core::judgement::{Conclusion, ErrorKind, Judgement, Limits};
+use karat_core::judgement::{Conclusion, ErrorKind, EvalContext, Judgement, Limits};
 use karat_core::port::EvalFunctions as _;
 use serde_json::json;
 
@@ -220,9 +220,9 @@ fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<Guarantee
     let limits = Limits { time: guarantee.time, memory_bytes: MEMORY_LIMIT };
     // One thread, so that both functions run in the same place.
     let functions = FunctionRunner::new(sandbox, functions, limits, guarantee.isolation, 1)?;
-    let trace = json!({ "n": 1 });
-    let runs: Vec<Judgement> = (0..RUNS_PER_FUNCTION).map(|_| functions.judge("eval_it", &trace)).collect();
-    let next = functions.judge("eval_afterwards", &trace);
+    let (trace, context) = (json!({ "n": 1 }), EvalContext::default());
+    let runs: Vec<Judgement> = (0..RUNS_PER_FUNCTION).map(|_| functions.judge("eval_it", &trace, &context)).collect();
+    let next = functions.judge("eval_afterwards", &trace, &context);
     let violation = if !(guarantee.holds)(&runs) {
         let results: Vec<String> = runs.iter().map(describe).collect();
         Some(results.join("; then "))
@@ -238,6 +238,7 @@ fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<Guarantee
 fn describe(run: &Judgement) -> String {
     let text = match &run.conclusion {
         Conclusion::Verdict { passed, reason } => format!("{}: {reason}", if *passed { "passed" } else { "failed" }),
+        Conclusion::NotApplicable { reason } => format!("not applicable: {reason}"),
         Conclusion::Error(error) => format!("{}: {}", error.kind, error.message),
     };
     let line = text.lines().next().unwrap_or_default();
@@ -251,13 +252,13 @@ fn all(runs: &[Judgement], holds: impl FnMut(&Judgement) -> bool) -> bool {
 fn verdict(run: &Judgement) -> Option<(bool, &str)> {
     match &run.conclusion {
         Conclusion::Verdict { passed, reason } => Some((*passed, reason)),
-        Conclusion::Error(_) => None,
+        Conclusion::NotApplicable { .. } | Conclusion::Error(_) => None,
     }
 }
 
 fn kind(run: &Judgement) -> Option<ErrorKind> {
     match &run.conclusion {
-        Conclusion::Verdict { .. } => None,
+        Conclusion::Verdict { .. } | Conclusion::NotApplicable { .. } => None,
         Conclusion::Error(error) => Some(error.kind),
     }
 }

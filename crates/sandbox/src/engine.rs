@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use karat_core::similarity::SimilarityMethod;
 use wasmtime::component::{Component, InstancePre, Linker, Resource, ResourceType};
 use wasmtime::{Config, Engine, ResourceLimiter};
 
@@ -123,6 +124,10 @@ fn link_without_capabilities(engine: &Engine, component: &Component) -> Result<I
         Ok((vec![42_u8; count],))
     })?;
     random.func_wrap("get-random-u64", |_, (): ()| Ok((42_u64,)))?;
+    linker.root().func_wrap("similarity", |_, (method, first, second): (String, String, String)| {
+        let method = SimilarityMethod::from_name(&method).ok_or_else(|| format!("unknown method '{method}'"));
+        Ok((method.and_then(|method| method.compare(&first, &second).map_err(|error| error.to_string())),))
+    })?;
     linker.define_unknown_imports_as_traps(component)?;
     Ok(linker.instantiate_pre(component)?)
 }

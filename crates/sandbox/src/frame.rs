@@ -16,6 +16,11 @@ pub(crate) enum FrameKind {
     Exception,
     Memory,
     Return,
+    /// With flexible returns; the text starts with the score.
+    PassedWithScore,
+    FailedWithScore,
+    NotApplicable,
+    FlexibleReturn,
     Syntax,
     Ready,
 }
@@ -26,6 +31,15 @@ const TEXT_COUNT: usize = 3;
 const MAX_TEXT_BYTES: usize = 64 * 1024 + 64;
 
 impl Frame {
+    /// Splits the text into the score, if the frame has one, and the reason.
+    pub(crate) fn score(&self) -> (Option<f64>, &str) {
+        if !matches!(self.kind, FrameKind::PassedWithScore | FrameKind::FailedWithScore) {
+            return (None, &self.text);
+        }
+        let (score, reason) = self.text.split_once('\n').unwrap_or((&self.text, ""));
+        (score.parse().ok().filter(|score: &f64| score.is_finite()), reason)
+    }
+
     /// Decodes a frame. It is untrusted input.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (tag, mut rest) = bytes.split_first()?;
@@ -35,6 +49,10 @@ impl Frame {
             b'E' => FrameKind::Exception,
             b'M' => FrameKind::Memory,
             b'R' => FrameKind::Return,
+            b'p' => FrameKind::PassedWithScore,
+            b'f' => FrameKind::FailedWithScore,
+            b'N' => FrameKind::NotApplicable,
+            b'r' => FrameKind::FlexibleReturn,
             b'S' => FrameKind::Syntax,
             b'Y' => FrameKind::Ready,
             _ => return None,

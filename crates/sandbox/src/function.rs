@@ -2,21 +2,56 @@
 
 use std::sync::Arc;
 
+use karat_core::judgement::EvalOptions;
 use karat_json::hash::short_hash;
 
 /// A validated eval function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Function {
     /// The name of its `eval_…` function.
     pub name: String,
     pub source: Arc<str>,
-    /// First twelve hex digits of the source's SHA-256.
+    /// First twelve hex digits of the SHA-256 of the source, and of the options if there are any.
     pub code_hash: String,
+    /// What it uses beside the contract's form.
+    pub options: EvalOptions,
+    /// Whether its second parameter is the context.
+    pub takes_context: bool,
+    /// Returns that can only end with an error. They do not prevent the function from running.
+    pub warnings: Vec<Finding>,
 }
 
 impl Function {
     pub(crate) fn new(name: String, source: &str) -> Self {
-        Self { name, source: source.into(), code_hash: short_hash(source.as_bytes()) }
+        Self {
+            name,
+            source: source.into(),
+            code_hash: short_hash(source.as_bytes()),
+            options: EvalOptions::default(),
+            takes_context: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_options(self, options: EvalOptions) -> Self {
+        if options.is_default() {
+            return self;
+        }
+        let options_json = serde_json::to_string(&options).unwrap_or_default();
+        let code_hash = short_hash([&*self.source, &options_json].join("\0").as_bytes());
+        Self { code_hash, options, ..self }
+    }
+
+    /// Returns the options in the guest's form; empty for a function in the contract's form.
+    pub(crate) fn guest_options(&self) -> String {
+        if self.options.is_default() && !self.takes_context {
+            return String::new();
+        }
+        let mut options = serde_json::to_value(&self.options).unwrap_or_default();
+        if let Some(members) = options.as_object_mut() {
+            members.insert("takesContext".to_owned(), self.takes_context.into());
+        }
+        options.to_string()
     }
 
     /// Creates a function without validation, for tests of the sandbox boundary.
@@ -43,14 +78,16 @@ pub struct Finding {
 pub enum Rule {
     /// Invalid Python syntax.
     Syntax,
-    /// Import of a module other than `json`, `re` and `typing`.
+    /// Import of a module that is not allowed.
     Import,
     /// Use of a blocked name, such as `eval` or `open`.
     Name,
     /// Use of a double-underscore name.
     Dunder,
-    /// Not exactly one `eval_…` function with one parameter.
+    /// Not exactly one `eval_…` function with the parameters `trace` and, if it needs one, `context`.
     Function,
+    /// A return that can only end with an error, or an invalid `KARAT_RETURNS` or `KARAT_THRESHOLD`.
+    Return,
     /// Too long or too deeply nested.
     Size,
 }
@@ -63,6 +100,7 @@ impl std::fmt::Display for Rule {
             Self::Name => "name",
             Self::Dunder => "dunder",
             Self::Function => "function",
+            Self::Return => "return",
             Self::Size => "size",
         })
     }

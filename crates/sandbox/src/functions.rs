@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use karat_core::judgement::{ErrorKind, EvalError, Judgement, Limits};
+use karat_core::judgement::{ErrorKind, EvalContext, EvalError, Judgement, Limits};
 use karat_core::port::EvalFunctions;
 use serde_json::Value;
 use tracing::Span;
@@ -14,7 +14,7 @@ use crate::Isolation;
 use crate::engine::{Sandbox, THREAD_STACK};
 use crate::error::SandboxError;
 use crate::function::Function;
-use crate::transcode::transcode;
+use crate::transcode::{transcode, transcode_pair};
 use crate::worker::{Worker, error_judgement};
 
 /// Eval functions with the worker threads that run them.
@@ -66,12 +66,25 @@ fn serve(mut worker: Worker, requests: &Mutex<Receiver<Request>>) {
 }
 
 impl EvalFunctions for FunctionRunner {
-    fn judge(&self, name: &str, trace: &Value) -> Judgement {
+    fn judge(&self, name: &str, trace: &Value, context: &EvalContext) -> Judgement {
+        self.judge_text(name, trace.to_string().as_bytes(), context)
+    }
+}
+
+impl FunctionRunner {
+    /// Runs a function on the JSON text of a trace.
+    pub fn judge_text(&self, name: &str, trace: &[u8], context: &EvalContext) -> Judgement {
         let Some(function) = self.functions.get(name) else {
             return error_judgement(EvalError::new(ErrorKind::Validation, format!("unknown function '{name}'")));
         };
-        let trace = match transcode(trace.to_string().as_bytes()) {
-            Ok(transcoded) => transcoded.marshal,
+        let trace = if function.takes_context {
+            let context = serde_json::to_vec(context).unwrap_or_default();
+            transcode_pair(trace, &context)
+        } else {
+            transcode(trace).map(|transcoded| transcoded.marshal)
+        };
+        let trace = match trace {
+            Ok(trace) => trace,
             Err(error) => return error_judgement(EvalError::new(ErrorKind::Validation, error.to_string())),
         };
         let (reply, receiver) = channel();

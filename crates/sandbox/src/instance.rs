@@ -22,6 +22,10 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Overhead of the allocator for a large allocation.
 const ALLOCATOR_OVERHEAD: usize = 1 << 20;
 
+/// The start of the error for a return that `evalReturns` does not allow.
+const FLEXIBLE_RETURN: &str = "must return a bool, a finite number, (bool or number, str), a dict with 'pass' or 'score' \
+                               (and 'reason'), or None, but returned ";
+
 /// A Python instance with a prepared function.
 pub(crate) struct Instance {
     store: Store<Host>,
@@ -88,7 +92,7 @@ impl Instance {
         drop(take_allocated_regions());
         let instance = sandbox.start().instantiate(&mut store).map_err(|error| start_error(&error))?;
         let region = single_region(take_allocated_regions())?;
-        let prepare: TypedFunc<(String, String), (Vec<u8>,)> =
+        let prepare: TypedFunc<(String, String, String), (Vec<u8>,)> =
             instance.get_typed_func(&mut store, "prepare").map_err(|error| start_error(&error))?;
         let reserve: TypedFunc<(u32,), ()> =
             instance.get_typed_func(&mut store, "reserve").map_err(|error| start_error(&error))?;
@@ -97,7 +101,7 @@ impl Instance {
         let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| start_error(&error))?;
 
         let (answer,) = prepare
-            .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone()))
+            .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone(), function.guest_options()))
             .map_err(|error| abort_error(&error, store.data(), PREPARE_TIMEOUT))?;
         check_prepared(&answer, store.data(), limits)?;
         // Reserve all memory that the function may use, so that the memory never grows: it could not shrink.
@@ -127,8 +131,8 @@ impl Instance {
         let (answer,) = match called {
             Ok(answer) => answer,
             Err(error) => {
-                let conclusion = Conclusion::Error(abort_error(&error, self.store.data(), limits.time));
-                let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
+                let error = abort_error(&error, self.store.data(), limits.time);
+                let judgement = Judgement { elapsed, ..Judgement::not_run(error) };
                 let hit_memory_limit = self.store.data().hit_memory_limit;
                 return RunOutput { judgement, state: InstanceState::Dead, hit_memory_limit };
             }
@@ -136,13 +140,15 @@ impl Instance {
         let hit_memory_limit = self.store.data().hit_memory_limit;
         let Some(frame) = Frame::read(&answer) else {
             let error = EvalError::new(ErrorKind::Internal, "cannot decode Python's answer");
-            let conclusion = Conclusion::Error(error);
-            let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
+            let judgement = Judgement { elapsed, ..Judgement::not_run(error) };
             return RunOutput { judgement, state: InstanceState::Dead, hit_memory_limit };
         };
+        let (score, reason) = frame.score();
+        let reason = reason.to_owned();
         let conclusion = match frame.kind {
-            FrameKind::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
-            FrameKind::Failed => Conclusion::Verdict { passed: false, reason: frame.text },
+            FrameKind::Passed | FrameKind::PassedWithScore => Conclusion::Verdict { passed: true, reason },
+            FrameKind::Failed | FrameKind::FailedWithScore => Conclusion::Verdict { passed: false, reason },
+            FrameKind::NotApplicable => Conclusion::NotApplicable { reason },
             // Python 3.14 can raise other exceptions than MemoryError when a string cannot grow.
             FrameKind::Exception if hit_memory_limit => {
                 let message = format!("{}, and then raised {}", out_of_memory(limits), frame.text);
@@ -156,13 +162,16 @@ impl Instance {
                 ErrorKind::Return,
                 format!("must return (bool, str), but returned {}", frame.text),
             )),
+            FrameKind::FlexibleReturn => {
+                Conclusion::Error(EvalError::new(ErrorKind::Return, format!("{FLEXIBLE_RETURN}{}", frame.text)))
+            }
             FrameKind::Syntax | FrameKind::Ready => {
                 Conclusion::Error(EvalError::new(ErrorKind::Internal, "unexpected kind of answer from Python"))
             }
         };
-        let is_verdict = matches!(conclusion, Conclusion::Verdict { .. });
+        let is_verdict = !matches!(conclusion, Conclusion::Error(_));
         let state = if is_verdict && !hit_memory_limit { InstanceState::Clean } else { InstanceState::Dirty };
-        let judgement = Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr };
+        let judgement = Judgement { conclusion, score, elapsed, stdout: frame.stdout, stderr: frame.stderr };
         RunOutput { judgement, state, hit_memory_limit }
     }
 

@@ -4,6 +4,7 @@
 //! processes or threads. The engine limits time and memory. Validating a function's syntax (`validate`) only gives
 //! authors early errors: it is not a security boundary.
 
+mod adopt;
 mod arrow;
 mod code;
 mod doctor;
@@ -16,11 +17,13 @@ mod guest;
 mod instance;
 mod lines;
 mod memory;
+mod modules;
 mod stream;
 mod transcode;
 mod validate;
 mod worker;
 
+pub use adopt::{AdoptError, AdoptedFunction, Framework, adopt, helper_name, unavailable};
 pub use arrow::{
     ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, Texts,
     read_arrow,
@@ -35,8 +38,11 @@ pub use lines::{
     Input, InputError, Lines, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit, read_lines,
 };
 pub use memory::RestoreMethod;
+pub use modules::OPTIONAL_MODULES;
 pub use stream::{Judged, JudgementStream, StreamError, Task};
-pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
+pub use validate::{
+    FindHelper, MAX_SOURCE_BYTES, ModuleOutline, ProjectRules, display_source, outline, validate, validate_with,
+};
 
 /// The state that executions of different traces may share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -51,16 +51,22 @@ pub(crate) fn transcode(text: &[u8]) -> Result<MarshalTrace, TranscodeError> {
         keys: HashMap::new(),
         trace_id: None,
     };
-    transcoder.skip_space();
-    if transcoder.peek() != Some(b'{') {
-        // Report invalid JSON first.
-        transcoder.value()?;
-        transcoder.end()?;
-        return Err(TranscodeError { message: "a trace must be a JSON object".to_owned(), offset: 0 });
-    }
-    transcoder.value()?;
-    transcoder.end()?;
+    transcoder.object_document()?;
     Ok(MarshalTrace { marshal: transcoder.out, trace_id: transcoder.trace_id })
+}
+
+/// Converts two JSON objects to a Python tuple of both.
+pub(crate) fn transcode_pair(first: &[u8], second: &[u8]) -> Result<Vec<u8>, TranscodeError> {
+    const SMALL_TUPLE: u8 = b')';
+    let mut pair = vec![SMALL_TUPLE, 2];
+    let mut keys = HashMap::new();
+    for text in [first, second] {
+        // References to keys count the objects of the whole tuple.
+        let mut transcoder = Transcoder { text, at: 0, depth: 0, out: pair, keys, trace_id: None };
+        transcoder.object_document()?;
+        (pair, keys) = (transcoder.out, transcoder.keys);
+    }
+    Ok(pair)
 }
 
 struct Transcoder<'t> {
@@ -79,6 +85,18 @@ const SHARED: u8 = 0x80;
 type ParseResult = Result<(), TranscodeError>;
 
 impl Transcoder<'_> {
+    /// Converts a text that must be one object.
+    fn object_document(&mut self) -> ParseResult {
+        self.skip_space();
+        let is_object = self.peek() == Some(b'{');
+        self.value()?;
+        self.end()?;
+        if is_object {
+            return Ok(());
+        }
+        Err(TranscodeError { message: "a trace must be a JSON object".to_owned(), offset: 0 })
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }

@@ -1,7 +1,6 @@
 //! A worker thread's cache of Python instances, one per function.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
 use tracing::{trace, trace_span};
@@ -51,6 +50,7 @@ impl Worker {
         let elapsed_ms = judgement.elapsed.as_millis();
         match &judgement.conclusion {
             Conclusion::Verdict { passed, .. } => trace!(passed, elapsed_ms, "judged"),
+            Conclusion::NotApplicable { .. } => trace!(elapsed_ms, "not applicable"),
             Conclusion::Error(error) => trace!(error = error.kind.name(), elapsed_ms, "not judged"),
         }
         judgement
@@ -125,10 +125,5 @@ impl Worker {
 }
 
 pub(crate) fn error_judgement(error: EvalError) -> Judgement {
-    Judgement {
-        conclusion: Conclusion::Error(error),
-        elapsed: Duration::ZERO,
-        stdout: String::new(),
-        stderr: String::new(),
-    }
+    Judgement::not_run(error)
 }

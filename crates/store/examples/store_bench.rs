@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 use karat_core::document::TraceDocument;
+use karat_core::judgement::EvalOptions;
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
 use karat_core::stored::{ExpectedState, NewTrace, TraceFilter, TraceHead};
@@ -161,6 +162,8 @@ fn execution(eval: usize, number: usize, hash: &str, at: Timestamp) -> StoredExe
         code_hash: "0123456789ab".to_owned(),
         guest_hash: Some("0123456789ab".to_owned()),
         executed_at: at,
+        applicable: true,
+        score: None,
     }
 }
 
@@ -195,6 +198,7 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> BenchResult<BTreeMa
             .add_version(&NewVersion {
                 eval_id: eval_id(eval),
                 code: "…".to_owned(),
+                options: EvalOptions::default(),
                 code_hash: "0123456789ab".to_owned(),
                 guest_hash: "0123456789ab".to_owned(),
                 note: None,

@@ -73,7 +73,7 @@ fn all_counts(eval_id: &str, version: u64) -> Statement {
 fn counts_of_runs(eval_id: &str, version: u64) -> Statement {
     let statement = Statement::new(
         "select e.day, case when e.is_stale = 1 then 'stale' when e.result = 1 then 'passed' \
-         when e.result = 0 then 'failed' else 'errored' end, coalesce(e.rating, 'none'), count(*) \
+         when e.result = 0 then 'failed' when e.applicable = 0 then 'not_applicable' else 'errored' end, coalesce(e.rating, 'none'), count(*) \
          from eval_executions e where e.eval_id = ? and e.eval_version = ? \
          and e.trace_id in (select c.trace_id from run_cases c where c.trace_id is not null) group by 1, 2, 3",
     );
@@ -102,6 +102,7 @@ async fn counts_by_day(
         }
         let counts = days.entry(day).or_default();
         let count = match (verdict.as_str(), rating.as_str()) {
+            ("not_applicable", _) => &mut counts.not_applicable,
             ("errored", _) => &mut counts.errored,
             (_, "none") => &mut counts.unrated,
             (_, "neutral") => &mut counts.neutral,
@@ -317,7 +318,8 @@ async fn verdict_pairs(
         "select b.trace_id, b.result, n.result, coalesce(b.reason, b.error), coalesce(n.reason, n.error), n.rating \
          from eval_executions b \
          join eval_executions n on n.eval_id = b.eval_id and n.eval_version = ? and n.trace_id = b.trace_id \
-         and n.is_stale = 0 where b.eval_id = ? and b.eval_version = ? and b.is_stale = 0 order by b.trace_id",
+         and n.is_stale = 0 and n.applicable = 1 \
+         where b.eval_id = ? and b.eval_version = ? and b.is_stale = 0 and b.applicable = 1 order by b.trace_id",
     );
     let pair = |mut row: Row| {
         Ok(VerdictPair {

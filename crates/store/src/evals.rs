@@ -1,5 +1,6 @@
 //! Evals and their versions.
 
+use karat_core::judgement::EvalOptions;
 use karat_core::port::{StoreError, StoreFuture};
 use karat_core::stored::{StoredTrace, TraceFilter};
 use karat_evals::port::EvalStore;
@@ -8,6 +9,7 @@ use karat_evals::version::{AddedVersion, EvalSummary, EvalVersion, NewVersion, S
 use crate::Store;
 use crate::database::Database;
 use crate::executions;
+use crate::failure::invalid_data;
 use crate::row::Row;
 use crate::statement::Statement;
 use crate::text::check_name;
@@ -24,7 +26,7 @@ impl EvalStore for Store {
     fn versions<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<EvalVersion>> {
         Box::pin(async move {
             let statement = Statement::new(
-                "select eval_id, version, code, code_hash, guest_hash, note, created_at from eval_versions \
+                "select eval_id, version, code, code_hash, guest_hash, note, created_at, options from eval_versions \
                  where eval_id = ? order by version",
             );
             self.database.rows(statement.bind(eval_id)).await?.into_iter().map(read_version).collect()
@@ -37,6 +39,7 @@ impl EvalStore for Store {
                 "select eval_version, \
                  cast(coalesce(sum(case when verdict = 'passed' then executions end), 0) as bigint), \
                  cast(coalesce(sum(case when verdict = 'failed' then executions end), 0) as bigint), \
+                 cast(coalesce(sum(case when verdict = 'not_applicable' then executions end), 0) as bigint), \
                  cast(coalesce(sum(case when verdict = 'errored' then executions end), 0) as bigint) \
                  from eval_counts where eval_id = ? and verdict <> 'stale' \
                  group by eval_version having sum(executions) > 0 order by eval_version",
@@ -46,6 +49,7 @@ impl EvalStore for Store {
                     version: row.number()?,
                     passed: row.number()?,
                     failed: row.number()?,
+                    not_applicable: row.number()?,
                     errored: row.number()?,
                 })
             };
@@ -113,11 +117,12 @@ async fn add_version(database: &Database, new: &NewVersion) -> Result<AddedVersi
     );
     transaction.execute(eval.bind(&new.eval_id).bind(version).bind(new.created_at)).await?;
     let added = Statement::new(
-        "insert into eval_versions (eval_id, version, code, code_hash, guest_hash, note, created_at) \
-         values (?, ?, ?, ?, ?, ?, ?)",
+        "insert into eval_versions (eval_id, version, code, code_hash, guest_hash, note, created_at, options) \
+         values (?, ?, ?, ?, ?, ?, ?, ?)",
     );
     let added = added.bind(&new.eval_id).bind(version).bind(&new.code).bind(&new.code_hash).bind(&new.guest_hash);
-    transaction.execute(added.bind(new.note.as_deref()).bind(new.created_at)).await?;
+    let options = serde_json::to_string(&new.options).ok().filter(|_| !new.options.is_default());
+    transaction.execute(added.bind(new.note.as_deref()).bind(new.created_at).bind(options.as_deref())).await?;
     transaction.commit().await?;
     Ok(AddedVersion::Added(version))
 }
@@ -127,6 +132,7 @@ async fn evals(database: &Database) -> Result<Vec<EvalSummary>, StoreError> {
         "select e.eval_id, e.newest_version, e.created_at, v.created_at, \
          cast(coalesce(sum(case when c.verdict = 'passed' then c.executions end), 0) as bigint), \
          cast(coalesce(sum(case when c.verdict = 'failed' then c.executions end), 0) as bigint), \
+         cast(coalesce(sum(case when c.verdict = 'not_applicable' then c.executions end), 0) as bigint), \
          cast(coalesce(sum(case when c.verdict = 'errored' then c.executions end), 0) as bigint) \
          from evals e join eval_versions v on v.eval_id = e.eval_id and v.version = e.newest_version \
          left join eval_counts c on c.eval_id = e.eval_id and c.eval_version = e.newest_version \
@@ -140,6 +146,7 @@ async fn evals(database: &Database) -> Result<Vec<EvalSummary>, StoreError> {
             updated_at: row.time()?,
             passed: row.number()?,
             failed: row.number()?,
+            not_applicable: row.number()?,
             errored: row.number()?,
         })
     };
@@ -155,5 +162,10 @@ fn read_version(mut row: Row) -> Result<EvalVersion, StoreError> {
         guest_hash: row.text()?,
         note: row.text_or_null()?,
         created_at: row.time()?,
+        options: match row.text_or_null()? {
+            Some(options) => serde_json::from_str(&options)
+                .map_err(|error| invalid_data(&format!("the options of a version are invalid: {error}")))?,
+            None => EvalOptions::default(),
+        },
     })
 }

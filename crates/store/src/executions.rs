@@ -16,7 +16,7 @@ use crate::trace_rows::{push_page, read_stored, stored};
 
 const ROWS_PER_STATEMENT: usize = 256;
 const COLUMNS: &str = "id, eval_id, eval_version, trace_id, trace_hash, result, reason, execution_time_ms, error, \
-                       error_kind, stdout, stderr, code_hash, guest_hash, executed_at";
+                       error_kind, stdout, stderr, code_hash, guest_hash, executed_at, applicable, score";
 
 /// SQL for the current hash of an execution's trace, in an update of executions.
 pub(crate) const CURRENT_HASH: &str = "(select t.hash from traces t where t.trace_id = eval_executions.trace_id)";
@@ -76,18 +76,18 @@ pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> 
 /// Inserts executions. A late execution of an old document does not replace one of the current document.
 fn insert(executions: &[&StoredExecution]) -> Statement {
     let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
-    statement.push_rows(executions.len(), 15);
+    statement.push_rows(executions.len(), 17);
     let (contradicted, stale) = (contradiction("n", "t.rating", "t.hash"), staleness("n", "t.hash"));
     statement.push(&format!(
         ") insert into eval_executions ({COLUMNS}, day, rating, contradiction, is_stale) \
          select n.id, n.eval_id, n.eval_version, n.trace_id, n.trace_hash, n.result, n.reason, n.execution_time_ms, \
-         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, t.day, t.rating, \
+         n.error, n.error_kind, n.stdout, n.stderr, n.code_hash, n.guest_hash, n.executed_at, n.applicable, n.score, t.day, t.rating, \
          {contradicted}, {stale} from n join traces t on t.trace_id = n.trace_id where 1 = 1 \
          on conflict (eval_id, eval_version, trace_id) do update set id = excluded.id, \
          trace_hash = excluded.trace_hash, result = excluded.result, reason = excluded.reason, \
          execution_time_ms = excluded.execution_time_ms, error = excluded.error, error_kind = excluded.error_kind, \
          stdout = excluded.stdout, stderr = excluded.stderr, code_hash = excluded.code_hash, \
-         guest_hash = excluded.guest_hash, executed_at = excluded.executed_at, day = excluded.day, \
+         guest_hash = excluded.guest_hash, executed_at = excluded.executed_at, applicable = excluded.applicable, score = excluded.score, day = excluded.day, \
          rating = excluded.rating, contradiction = excluded.contradiction, is_stale = excluded.is_stale \
          where excluded.is_stale <= eval_executions.is_stale"
     ));
@@ -107,6 +107,8 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
         statement.add(&execution.code_hash);
         statement.add(execution.guest_hash.as_deref());
         statement.add(execution.executed_at);
+        statement.add(execution.applicable);
+        statement.add(execution.score);
     }
     statement
 }
@@ -184,6 +186,8 @@ fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
         code_hash: row.text()?,
         guest_hash: row.text_or_null()?,
         executed_at: row.time()?,
+        applicable: row.boolean()?,
+        score: row.real_or_null()?,
     })
 }
 

@@ -275,7 +275,8 @@ async fn review_candidates(
     let mut statement = Statement::new(format!(
         "select t.trace_id, cast(coalesce(sum(case when v.eval_id is not null and e.result = 1 then 1 end), 0) as bigint), \
          cast(coalesce(sum(case when v.eval_id is not null and e.result = 0 then 1 end), 0) as bigint), \
-         cast(coalesce(sum(case when v.eval_id is not null and e.result is null then 1 end), 0) as bigint), t.started_at \
+         cast(coalesce(sum(case when v.eval_id is not null and e.result is null and e.applicable = 1 then 1 end), 0) \
+         as bigint), t.started_at \
          from traces t {join} eval_executions e on e.trace_id = t.trace_id and e.is_stale = 0 \
          {join} evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only} \
          where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ? \

@@ -10,10 +10,18 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use crate::failure::{error, error_with_hint, query_error};
 
-pub(crate) static SQLITE: LazyLock<Migrator> =
-    LazyLock::new(|| migrator(&[(1, "store", include_str!("../migrations/sqlite/0001_store.sql"))]));
-pub(crate) static POSTGRES: LazyLock<Migrator> =
-    LazyLock::new(|| migrator(&[(1, "store", include_str!("../migrations/postgres/0001_store.sql"))]));
+pub(crate) static SQLITE: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&[
+        (1, "store", include_str!("../migrations/sqlite/0001_store.sql")),
+        (2, "eval_options", include_str!("../migrations/sqlite/0002_eval_options.sql")),
+    ])
+});
+pub(crate) static POSTGRES: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&[
+        (1, "store", include_str!("../migrations/postgres/0001_store.sql")),
+        (2, "eval_options", include_str!("../migrations/postgres/0002_eval_options.sql")),
+    ])
+});
 
 /// Creates a migrator. sqlx's macro does the same, but builds sqlx and SQLite twice.
 fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {

@@ -205,6 +205,7 @@ mod tests {
                 eval_id: "eval_tone".to_owned(),
                 version,
                 code: String::new(),
+                options: karat_core::judgement::EvalOptions::default(),
                 code_hash: String::new(),
                 guest_hash: String::new(),
                 note: None,

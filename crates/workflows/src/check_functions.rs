@@ -34,9 +34,10 @@ pub struct EvalCheckReport {
 #[serde(rename_all = "camelCase")]
 pub struct CheckedFile {
     pub path: String,
-    /// The name of the eval function; null if the file is invalid.
+    /// The name of the eval function; null if it cannot run.
     pub function: Option<String>,
-    /// The first twelve hex digits of the source's SHA-256; null if the file is invalid.
+    /// The first twelve hex digits of the SHA-256 of the source, and of what it uses beside the contract's form; null if
+    /// the function cannot run.
     pub code_hash: Option<String>,
     /// The error if the file could not be read, else null.
     pub error: Option<String>,
@@ -54,7 +55,7 @@ pub struct CheckedFile {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileFinding {
-    /// The rule's name: syntax, import, name, dunder, function or size.
+    /// The rule's name: syntax, import, name, dunder, function, return or size.
     pub rule: String,
     pub message: String,
     /// How to fix it, or null.
@@ -91,7 +92,9 @@ impl CheckedFile {
         match file.function {
             Ok(function) => {
                 let (name, hash) = (function.name.clone(), function.code_hash.clone());
-                Self { function: Some(name), code_hash: Some(hash), ..checked }
+                let warnings = function.warnings.iter().cloned();
+                let findings = warnings.map(|finding| FileFinding::new(finding, &file.text)).collect();
+                Self { function: Some(name), code_hash: Some(hash), findings, text: file.text, ..checked }
             }
             Err(findings) => {
                 let findings = findings.into_iter().map(|finding| FileFinding::new(finding, &file.text)).collect();
@@ -100,8 +103,9 @@ impl CheckedFile {
         }
     }
 
+    /// Whether the function can give a verdict.
     pub fn is_valid(&self) -> bool {
-        self.function.is_some()
+        self.function.is_some() && self.findings.is_empty()
     }
 }
 

@@ -4,6 +4,7 @@
 //! The command line, the server and workers share this implementation. It does not depend on an argument parser, a
 //! terminal or an HTTP framework, and never prints.
 
+pub mod adopt_eval;
 pub mod agent;
 pub mod agreement;
 pub mod baseline_missing;

@@ -23,6 +23,7 @@ use karat_tools::tool_list::ToolList;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
+use crate::adopt_eval::AdoptReport;
 use crate::agent::detect::Detection;
 use crate::agent::presets::{PresetDetails, PresetList};
 use crate::agent::try_message::AgentTrial;
@@ -79,6 +80,7 @@ const FORMATS: &[Format] = &[
     ("regress-report", "Output of 'karat regress --format json'", schema::<RegressReport>),
     ("regression-archive", "Archives of regression cases", schema::<ArchiveSchema>),
     ("eval-doctor", "Output of 'karat eval doctor --format json'", schema::<DoctorReport>),
+    ("eval-adopt", "Output of 'karat eval adopt --format json'", schema::<AdoptReport>),
     ("eval-check", "Output of 'karat eval check --format json'", schema::<EvalCheckReport>),
     ("eval-cases", "Lines of the test cases of an eval function", schema::<FunctionCaseSchema>),
     ("eval-execution", "Lines of 'karat eval run --format jsonl'", schema::<Execution>),

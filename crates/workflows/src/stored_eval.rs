@@ -74,6 +74,7 @@ mod tests {
             updated_at: Timestamp::UNIX_EPOCH,
             passed: 0,
             failed: 0,
+            not_applicable: 0,
             errored: 0,
         }
     }

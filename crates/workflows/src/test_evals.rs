@@ -7,7 +7,7 @@ use std::sync::Arc;
 use karat_evals::function_test::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
 use karat_json::{Finding, InvalidFile};
 use karat_project::read_file;
-use karat_sandbox::{Input, Sandbox};
+use karat_sandbox::{FunctionRunner, Input, Sandbox};
 
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
@@ -100,6 +100,9 @@ fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings) -> Result<Vec
 
 async fn judge(suite: &Suite, sandbox: &Sandbox, options: SandboxOptions) -> Result<Vec<TestedCase>, Error> {
     let cases = &suite.cases;
+    if suite.loaded.function.takes_context {
+        return judge_with_context(suite, sandbox, options);
+    }
     let jobs = options.jobs.min(cases.len());
     let task = SandboxOptions { jobs, ..options }.task(vec![Arc::clone(&suite.loaded.function)]);
     let input = |case: &FunctionCase| Input { key: (), text: Ok(case.trace.clone().into_bytes()) };
@@ -107,4 +110,16 @@ async fn judge(suite: &Suite, sandbox: &Sandbox, options: SandboxOptions) -> Res
     let conclusions = judged.into_iter().flat_map(|judged| judged.judgements).map(|judgement| judgement.conclusion);
     let tested = cases.iter().cloned().zip(conclusions);
     Ok(tested.map(|(case, conclusion)| TestedCase::new(case, conclusion)).collect())
+}
+
+/// Judges the cases one after the other, each with its context.
+fn judge_with_context(suite: &Suite, sandbox: &Sandbox, options: SandboxOptions) -> Result<Vec<TestedCase>, Error> {
+    let function = &suite.loaded.function;
+    let SandboxOptions { limits, isolation, .. } = options;
+    let runner = FunctionRunner::new(sandbox, vec![Arc::clone(function)], limits, isolation, 1)?;
+    let judge = |case: &FunctionCase| {
+        let judgement = runner.judge_text(&function.name, case.trace.as_bytes(), &case.context);
+        TestedCase::new(case.clone(), judgement.conclusion)
+    };
+    Ok(suite.cases.iter().map(judge).collect())
 }

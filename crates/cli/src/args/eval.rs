@@ -1,5 +1,6 @@
 //! Arguments of `karat eval`.
 
+mod adopt;
 mod agreement;
 mod batch;
 mod check;
@@ -11,6 +12,7 @@ mod stored;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::adopt::EvalAdoptArgs;
 pub(crate) use self::agreement::{EvalAgreementArgs, EvalCompareArgs};
 pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
@@ -42,6 +44,8 @@ pub(crate) enum EvalAction {
     Run(Box<EvalRunArgs>),
     /// Write a new eval function with test cases
     New(EvalNewArgs),
+    /// Write an eval function around an evaluator of another framework
+    Adopt(EvalAdoptArgs),
     /// Add a stored trace to the test cases of an eval function
     AddCase(EvalAddCaseArgs),
     /// Run the test cases of eval functions

@@ -165,7 +165,9 @@ fn a_row_has_all_columns_and_follows_its_schema() {
       "stderr": "",
       "code_hash": "c184e65e3333",
       "guest_hash": null,
-      "executed_at": null
+      "executed_at": null,
+      "applicable": true,
+      "score": null
     }
     "#);
 }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use karat_core::judgement::EvalOptions;
 use karat_core::port::TraceStore;
 use karat_core::stored::NewTrace;
 use karat_evals::port::EvalStore;
@@ -78,6 +79,7 @@ impl TestStore {
         let version = NewVersion {
             eval_id: "eval_slow".to_owned(),
             code: SLOW.to_owned(),
+            options: EvalOptions::default(),
             code_hash: short_hash(SLOW.as_bytes()),
             guest_hash: String::new(),
             note: None,

@@ -144,3 +144,45 @@ fn reads_functions_from_another_folder() {
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("cannot read the folder of eval functions nowhere"), "{}", output.stderr);
 }
+
+const FLEXIBLE: &str = "\
+from shared import words
+KARAT_RETURNS = 'flexible'
+def eval_words(trace, context):
+    if context.reference is None:
+        return None
+    found = words(trace['steps'][-1]['output']['response'])
+    return {'score': len(found & words(context.reference)) / context.params['of'], 'reason': context.case['id']}
+";
+
+#[test]
+fn a_function_gets_its_context_and_a_helper_and_returns_a_score() {
+    let entry = |reference: &str| json!({"name": "eval_words", "params": {"of": 1}, "reference": reference});
+    let cases = json!([
+        case("gs-talk-001", "please", json!({"evals": [entry("please")]})),
+        case("gs-talk-002", "now", json!({"evals": [entry("later"), "eval_words"]})),
+        case("gs-talk-003", "please", json!({"responseNonEmpty": true, "evals": ["eval_words"]})),
+    ]);
+    let shared = "def words(text):\n    return set(text.split())\n";
+    let project = echo_project(cases, &[("words.py", FLEXIBLE), ("shared.py", shared)]);
+    assert_eq!(run(&project, &["--quiet", "--all-failures"]).code, Some(1));
+    let result = only_result(&project, "results");
+    let case_at = |index: usize| &result["cases"][index];
+    let eval = &case_at(0)["details"]["evals"][0];
+    assert_eq!((&eval["result"], &eval["score"], &eval["reason"]), (&json!(true), &json!(1.0), &json!("gs-talk-001")));
+    assert_eq!((&eval["params"], &eval["reference"]), (&json!({"of": 1}), &json!("please")));
+    assert_eq!(case_at(1)["error"], "evals: eval_words failed with score 0: gs-talk-002");
+    assert_eq!(case_at(1)["details"]["evals"][1]["applicable"], false);
+    assert_eq!((&case_at(2)["outcome"], &case_at(2)["assertionsSkipped"]), (&json!("passed"), &json!(1)));
+    let check = project.run(["check", "--format", "json"]);
+    assert!(!check.stdout.contains("shared.py"), "a helper is not an eval function: {}", check.stdout);
+}
+
+#[test]
+fn parameters_for_a_function_without_context_are_an_error() {
+    let cases = json!([case("gs-talk-001", "please", json!({"evals": [{"name": "eval_tone", "params": {"x": 1}}]}))]);
+    let output = run(&echo_project(cases, &[("tone.py", TONE)]), &[]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("'eval_tone' has no second parameter"), "{}", output.stderr);
+    assert!(output.stderr.contains("write 'def eval_tone(trace, context):'"), "{}", output.stderr);
+}

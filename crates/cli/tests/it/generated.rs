@@ -79,6 +79,7 @@ const VERBS: &[&str] = &[
     "eval check",
     "eval run",
     "eval new",
+    "eval adopt",
     "eval add-case",
     "eval test",
     "eval add",

@@ -21,6 +21,7 @@ mod diff;
 mod documented;
 mod documented_wrappers;
 mod dotenv;
+mod eval_adopt;
 mod eval_batch;
 mod eval_check;
 mod eval_doctor;

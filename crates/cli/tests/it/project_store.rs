@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
-use karat_core::judgement::ErrorKind;
+use karat_core::judgement::{ErrorKind, EvalOptions};
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
 use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
@@ -63,6 +63,7 @@ impl ProjectStore {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
             code: code.to_owned(),
+            options: EvalOptions::default(),
             code_hash: karat_json::hash::short_hash(code.as_bytes()),
             guest_hash: "guest".to_owned(),
             note: None,
@@ -93,6 +94,8 @@ impl ProjectStore {
             code_hash: "code".to_owned(),
             guest_hash: None,
             executed_at: at(60),
+            applicable: true,
+            score: None,
         };
         self.runtime.block_on(self.store.put_executions(&[execution])).unwrap();
     }

@@ -7,20 +7,28 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
-use crate::case::{ExpectedText, INPUT_POINTER, Input, TextKind};
-use crate::judgement::{Conclusion, EvalResult, Judgement};
+use crate::case::{EvalEntry, ExpectedText, INPUT_POINTER, Input, TextKind};
+use crate::judgement::{Conclusion, EvalContext, EvalResult, Judgement};
 use crate::outcome::Cause;
-use crate::token::looks_like_token;
+use crate::token::{TokenSources, looks_like_token};
 use karat_json::text::shorten;
 
 /// A verdict that may still depend on eval functions.
 #[derive(Debug)]
 #[must_use]
 pub struct PendingVerdict<'e> {
-    names: &'e [String],
+    entries: &'e [EvalEntry],
+    tokens: &'e TokenSources,
     evals_done: usize,
     is_decided: bool,
     tally: Tally,
+}
+
+/// The function to run next, with its parameters and reference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvalCall<'e> {
+    pub name: &'e str,
+    pub context: EvalContext,
 }
 
 impl<'e> PendingVerdict<'e> {
@@ -29,26 +37,36 @@ impl<'e> PendingVerdict<'e> {
         let mut tally = Tally::new(strictness);
         let is_decided = record_stray_tokens(evidence, &mut tally).is_break()
             || Field::ALL.into_iter().any(|field| judge_field(field, evidence, &mut tally).is_break());
-        let names = evidence.case.expect.evals.as_deref().unwrap_or_default();
-        Self { names, evals_done: 0, is_decided, tally }
+        let entries = evidence.case.expect.evals.as_deref().unwrap_or_default();
+        Self { entries, tokens: evidence.tokens, evals_done: 0, is_decided, tally }
     }
 
-    /// Returns the function to run next; `None` if the case is decided or all have run.
-    pub fn next_eval(&self) -> Option<&'e str> {
-        self.names.get(self.evals_done).filter(|_| !self.is_decided).map(String::as_str)
+    /// Returns the function to run next; `None` if the case is decided or all have run. Skips functions whose parameters
+    /// have tokens without a value.
+    pub fn next_eval(&mut self) -> Option<EvalCall<'e>> {
+        while !self.is_decided {
+            let entry = self.entries.get(self.evals_done)?;
+            match resolve(entry, self.tokens) {
+                Ok(context) => return Some(EvalCall { name: &entry.name, context }),
+                Err(unresolved) => {
+                    self.tally.record_unresolved(unresolved);
+                    let _ = self.tally.record_item(Field::Evals, self.evals_done, Check::Skipped);
+                    self.evals_done += 1;
+                }
+            }
+        }
+        None
     }
 
     /// Records the judgement of the function that `next_eval` returned.
-    pub fn record_eval(&mut self, judgement: Judgement) {
-        let Some(name) = self.next_eval() else {
-            return;
-        };
+    pub fn record_eval(&mut self, call: EvalCall<'_>, judgement: Judgement) {
+        let EvalCall { name, context } = call;
         let flow = match &judgement.conclusion {
             Conclusion::Verdict { passed, reason } => {
-                let failure =
-                    || if reason.is_empty() { format!("{name} failed") } else { format!("{name} failed: {reason}") };
-                self.tally.record_item(Field::Evals, self.evals_done, Check::from_bool(*passed, failure))
+                let check = Check::from_bool(*passed, || failure_message(name, judgement.score, reason));
+                self.tally.record_item(Field::Evals, self.evals_done, check)
             }
+            Conclusion::NotApplicable { .. } => self.tally.record_item(Field::Evals, self.evals_done, Check::Skipped),
             Conclusion::Error(error) => {
                 // The traceback in the following lines goes into the details only.
                 let summary = error.message.lines().next().unwrap_or_default();
@@ -56,7 +74,7 @@ impl<'e> PendingVerdict<'e> {
                 self.tally.record_error(Field::Evals, Cause::Check, &message)
             }
         };
-        self.tally.push_eval(EvalResult::new(name, judgement));
+        self.tally.push_eval(EvalResult::new(name, context, judgement));
         self.evals_done += 1;
         self.is_decided = flow == ControlFlow::Break(());
     }
@@ -69,13 +87,35 @@ impl<'e> PendingVerdict<'e> {
 
     /// Returns the verdict of a part of a case, which may have no assertions.
     pub fn finish_part(mut self) -> Verdict {
-        while let Some(name) = self.next_eval() {
+        while let Some(EvalCall { name, .. }) = self.next_eval() {
             self.tally.warn(format!("{}: {name} was not run", Field::Evals));
             let _ = self.tally.record_item(Field::Evals, self.evals_done, Check::Skipped);
             self.evals_done += 1;
         }
         self.tally.into_verdict()
     }
+}
+
+/// Resolves the tokens of an entry, or returns those without a value.
+fn resolve(entry: &EvalEntry, tokens: &TokenSources) -> Result<EvalContext, Vec<String>> {
+    let mut unresolved = Vec::new();
+    let mut context = EvalContext::default();
+    for (key, value) in &entry.params {
+        match tokens.resolve_value(value) {
+            Ok(value) => drop(context.params.insert(key.clone(), value)),
+            Err(tokens) => unresolved.extend(tokens),
+        }
+    }
+    match entry.reference.as_ref().map(|reference| tokens.resolve_value(reference)).transpose() {
+        Ok(reference) => context.reference = reference,
+        Err(tokens) => unresolved.extend(tokens),
+    }
+    if unresolved.is_empty() { Ok(context) } else { Err(unresolved) }
+}
+
+fn failure_message(name: &str, score: Option<f64>, reason: &str) -> String {
+    let score = score.map(|score| format!(" with score {score}")).unwrap_or_default();
+    if reason.is_empty() { format!("{name} failed{score}") } else { format!("{name} failed{score}: {reason}") }
 }
 
 /// Records strings that look like a token but are sent or compared literally.
@@ -89,9 +129,10 @@ fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
     }
     for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
         if kind != TextKind::Pattern && looks_like_token(text) {
+            let use_of_text = if kind == TextKind::Parameter { "passed" } else { "compared" };
             tally.record_mistake(
                 &pointer,
-                format!("'{}' is not a valid token and is compared literally", shorten(text, 60)),
+                format!("'{}' is not a valid token and is {use_of_text} literally", shorten(text, 60)),
             )?;
         }
     }

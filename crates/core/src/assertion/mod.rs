@@ -30,7 +30,7 @@ use std::ops::ControlFlow;
 
 pub use call_alignment::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
 pub use conversation::ConversationVerdict;
-pub use evals::PendingVerdict;
+pub use evals::{EvalCall, PendingVerdict};
 pub use field::Field;
 pub use marks::response_marks;
 pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict, Verdict};

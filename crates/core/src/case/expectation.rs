@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-use super::{ExpectedCalls, JsonFrom, JsonPredicate, SimilarResponse};
+use super::{EvalEntry, ExpectedCalls, JsonFrom, JsonPredicate, SimilarResponse};
 
 /// Means "no tool is called" in `toolsAcceptable`.
 pub const NO_TOOL: &str = "__none__";
@@ -123,10 +123,10 @@ pub struct Expectation {
     /// Texts that the response must be similar to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_similar: Option<Vec<SimilarResponse>>,
-    /// Python eval functions, by full name, that must all pass this case's trace.
+    /// Python eval functions that must all pass this case's trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(regex(pattern = r"^eval_[\p{Alphabetic}\p{N}_]+$")), extend("uniqueItems" = true))]
-    pub evals: Option<Vec<String>>,
+    #[schemars(extend("uniqueItems" = true))]
+    pub evals: Option<Vec<EvalEntry>>,
 }
 
 impl Expectation {

@@ -26,6 +26,8 @@ pub(crate) enum TextKind {
     Argument,
     /// Compared with the response, its ends, or a value in it.
     Compared,
+    /// Passed to an eval function.
+    Parameter,
 }
 
 impl Expectation {
@@ -78,6 +80,15 @@ impl Expectation {
                 let at = if matches!(similar.to, SimilarTo::Any(_)) { format!("/{at}") } else { String::new() };
                 let pointer = format!("/expect/responseSimilar/{index}/to{at}");
                 found.push(ExpectedText { kind: TextKind::Compared, pointer, text });
+            }
+        }
+        for (index, entry) in self.evals.iter().flatten().enumerate() {
+            for (key, value) in &entry.params {
+                let pointer = format!("/expect/evals/{index}/params/{}", pointer_key(key));
+                collect(value, TextKind::Parameter, pointer, &mut found);
+            }
+            if let Some(reference) = &entry.reference {
+                collect(reference, TextKind::Parameter, format!("/expect/evals/{index}/reference"), &mut found);
             }
         }
         found

@@ -163,6 +163,11 @@ pub struct CaseLocation {
 }
 
 impl Case {
+    /// Returns the case as JSON, as in an eval file.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
     /// Returns the id as written in the file, without the name of a row.
     pub fn written_id(&self) -> &str {
         let suffix = self.location.row.as_ref().map_or(0, |row| row.name.len() + 1);

@@ -2,6 +2,7 @@
 
 mod approval;
 mod calls;
+mod eval_entry;
 mod expectation;
 mod expected_text;
 mod file;
@@ -22,6 +23,7 @@ mod turn;
 
 pub use approval::Approval;
 pub use calls::{CallsMatch, ExpectedCall, ExpectedCalls, ParamsMatch};
+pub use eval_entry::EvalEntry;
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
 pub(crate) use expected_text::{ExpectedText, TextKind};
 pub(crate) use file::INPUT_POINTER;

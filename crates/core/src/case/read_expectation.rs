@@ -4,16 +4,13 @@ use serde_json::Value;
 
 use super::read_predicate::{Condition, read_calls, read_predicates};
 use super::read_response::{read_patterns_with_tokens, read_similar};
-use super::{CallSelector, Expectation, JsonFrom, NO_TOOL, ParamAssertion, TextMatch, ToolsCalledMatch};
+use super::{CallSelector, EvalEntry, Expectation, JsonFrom, NO_TOOL, ParamAssertion, TextMatch, ToolsCalledMatch};
 use karat_json::text::shorten;
 use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_enum, read_object_map,
     read_positive_count, read_positive_number, read_string, read_strings, type_name,
 };
 use karat_pattern::Pattern;
-
-/// The prefix of every eval function's name.
-const FUNCTION_PREFIX: &str = "eval_";
 
 pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
     let mut object = ObjectReader::open(value, path, problems)?;
@@ -127,37 +124,17 @@ pub(super) fn check_tool_name(tool: &str, path: &Path<'_>, problems: &mut Proble
     }
 }
 
-/// Reads the names of eval functions; the caller checks that they exist.
-fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
-    let names = read_strings(value, path, problems)?;
-    for (index, name) in names.iter().enumerate() {
-        let path = path.index(index);
-        if !is_function_name(name) {
-            let short = shorten(name, 80);
-            let message = format!("{}: '{short}' is not the name of an eval function", path.name());
-            problems.push(&path, Subject::Value, message, Some(name_hint(name)));
-        } else if names[..index].contains(name) {
+/// Reads the entries of eval functions; the caller checks that the functions exist.
+fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<EvalEntry>> {
+    let entries = read_array(value, path, problems, EvalEntry::read);
+    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    for (index, item) in items.iter().enumerate().filter(|(index, item)| items[..*index].contains(item)) {
+        if let Some(name) = EvalEntry::name_in(item) {
+            let path = path.index(index);
             problems.at(&path, format!("{}: '{name}' is listed twice", path.name()));
         }
     }
-    Some(names)
-}
-
-fn is_function_name(name: &str) -> bool {
-    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-    name.strip_prefix(FUNCTION_PREFIX).is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
-}
-
-/// Suggests a name, if only a part of it or a file was given.
-fn name_hint(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let stem = last.strip_suffix(".py").unwrap_or(last).replace('-', "_");
-    let whole = if stem.starts_with(FUNCTION_PREFIX) { stem } else { format!("{FUNCTION_PREFIX}{stem}") };
-    if is_function_name(&whole) {
-        format!("did you mean '{}'?", shorten(&whole, 80))
-    } else {
-        "use the name of the function, such as 'eval_tone'".to_owned()
-    }
+    entries
 }
 
 fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Vec<String>>> {

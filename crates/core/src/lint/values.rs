@@ -152,7 +152,7 @@ impl Linter<'_, '_> {
             );
             self.add(Rule::StrayToken, pointer, message);
         }
-        if *kind != TextKind::Forbidden
+        if !matches!(kind, TextKind::Forbidden | TextKind::Parameter)
             && let Some(volatile) = find_volatile(text)
             && !self.is_stable(*kind, &volatile.text)
         {

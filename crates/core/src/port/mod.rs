@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::assertion::Mode;
 use crate::case::Case;
-use crate::judgement::Judgement;
+use crate::judgement::{EvalContext, Judgement};
 use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
 use karat_json::hash::long_hash;
@@ -233,8 +233,8 @@ pub struct ToolOutcome {
 /// Judges traces with Python eval functions.
 pub trait EvalFunctions: Send + Sync {
     /// Runs an eval function on a trace document and blocks until it returns. The judgement is an error if the function
-    /// does not exist.
-    fn judge(&self, name: &str, trace: &Value) -> Judgement;
+    /// does not exist. The context is passed to functions that take one.
+    fn judge(&self, name: &str, trace: &Value, context: &EvalContext) -> Judgement;
 }
 
 /// A source of the current time.

@@ -15,6 +15,8 @@ pub struct AgreementCounts {
     pub neutral: u64,
     /// Verdicts on unrated traces.
     pub unrated: u64,
+    /// Executions in which the function had nothing to say, rated or not.
+    pub not_applicable: u64,
     /// Executions without a verdict, rated or not.
     pub errored: u64,
 }
@@ -27,6 +29,7 @@ impl AgreementCounts {
         self.failed_negative += other.failed_negative;
         self.neutral += other.neutral;
         self.unrated += other.unrated;
+        self.not_applicable += other.not_applicable;
         self.errored += other.errored;
     }
 
@@ -40,6 +43,7 @@ impl AgreementCounts {
             failed_negative: self.failed_negative.saturating_sub(part.failed_negative),
             neutral: self.neutral.saturating_sub(part.neutral),
             unrated: self.unrated.saturating_sub(part.unrated),
+            not_applicable: self.not_applicable.saturating_sub(part.not_applicable),
             errored: self.errored.saturating_sub(part.errored),
         }
     }
@@ -54,7 +58,7 @@ impl AgreementCounts {
     }
 
     pub fn executions(&self) -> u64 {
-        self.compared() + self.neutral + self.unrated + self.errored
+        self.compared() + self.neutral + self.unrated + self.not_applicable + self.errored
     }
 }
 

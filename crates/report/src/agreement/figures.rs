@@ -80,12 +80,15 @@ impl Page {
         let age =
             if eval.version == eval.newest_version { String::new() } else { format!(" of {}", eval.newest_version) };
         self.line(format!("{} version {}{age}", palette.bold(name), eval.version));
-        let parts = [
+        let mut parts = vec![
             format!("{} compared with ratings", eval.compared),
             format!("{} neutral", counts.neutral),
             format!("{} unrated", counts.unrated),
             format!("{} errored", counts.errored),
         ];
+        if counts.not_applicable > 0 {
+            parts.push(format!("{} not applicable", counts.not_applicable));
+        }
         let traces = counted(counts.executions(), "trace");
         self.wrapped(&format!("{traces}: {}", parts.join(", ")));
         if eval.compared == 0 {
@@ -288,6 +291,7 @@ mod tests {
             failed_negative,
             neutral,
             unrated,
+            not_applicable: 0,
             errored,
         }
     }

@@ -24,7 +24,10 @@ pub fn checked_file_text(file: &CheckedFile, settings: ConsoleSettings) -> Strin
     if let Some(more) = file.findings.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {path}", settings.symbols.ellipsis);
         let _ = writeln!(out, "{line}\npass --format json to list all\n");
-    } else if let Some(function) = file.function.as_ref().filter(|_| settings.verbosity != Verbosity::Quiet) {
+    } else if let Some(function) = &file.function
+        && file.is_valid()
+        && settings.verbosity != Verbosity::Quiet
+    {
         let sign = settings.palette.success(settings.symbols.passed);
         let _ = writeln!(out, "{sign} {path}: {}", printable(function));
     }

@@ -1,5 +1,6 @@
 //! Results of eval functions, as text.
 
+mod adopted;
 mod batch;
 mod doctor;
 mod rows;
@@ -8,6 +9,7 @@ mod stored;
 mod stored_run;
 mod test;
 
+pub use adopted::adopted_text;
 pub use batch::{ArrowSink, RowSink};
 pub use doctor::{guarantee_text, guarantees_text, guest_text, limits_text};
 pub use rows::{ExecutionRows, RowLayout};

@@ -31,6 +31,7 @@ pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> Str
 pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: ConsoleSettings, out: &mut String) {
     let palette = settings.palette;
     let _ = writeln!(out, "{}", palette.bold(title));
+    // Shares are of the traces that the function applies to.
     let all = function.passed + function.failed + function.errored;
     let share = |count: u64, word: &str| format!("{count} {word} ({})", percent(count, all));
     let mut counts = vec![palette.success(share(function.passed, "passed"))];
@@ -38,6 +39,9 @@ pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: 
     counts.push(if function.failed > 0 { palette.failure(failed) } else { failed });
     if function.errored > 0 {
         counts.push(palette.error(share(function.errored, "errored")));
+    }
+    if function.not_applicable > 0 {
+        counts.push(palette.dim(format!("{} not applicable", function.not_applicable)));
     }
     let _ = writeln!(out, "  {}", counts.join(", "));
     write_groups(&palette.failure("failed"), &function.fails, function.other_fails, settings, out);
@@ -102,10 +106,15 @@ fn trace_list(group: &ReasonGroup, available: usize, ellipsis: &str) -> String {
     line
 }
 
+/// Returns the number of executions in which a function had nothing to say, if there are any.
+pub(super) fn not_applicable_text(count: u64) -> String {
+    if count > 0 { format!(", {count} not applicable") } else { String::new() }
+}
+
 fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     let mut line = judged(summary);
-    let EvalRunSummary { passed, failed, errored, .. } = summary;
-    let _ = write!(line, ": {passed} passed, {failed} failed");
+    let EvalRunSummary { passed, failed, not_applicable, errored, .. } = summary;
+    let _ = write!(line, ": {passed} passed, {failed} failed{}", not_applicable_text(*not_applicable));
     if *errored > 0 {
         let _ = write!(line, ", {errored} errored");
     }
@@ -201,6 +210,7 @@ mod tests {
             without_trace,
             passed: 0,
             failed: 0,
+            not_applicable: 0,
             errored: 0,
             interrupted: false,
             elapsed_ms: 0,
@@ -229,6 +239,7 @@ mod tests {
             without_trace: 0,
             passed: 0,
             failed: 9,
+            not_applicable: 0,
             errored: 9,
             interrupted: true,
             elapsed_ms: 0,
@@ -237,6 +248,7 @@ mod tests {
                 code_hash: String::new(),
                 passed: 0,
                 failed: 9,
+                not_applicable: 0,
                 errored: 9,
                 fails: vec![group(&traces)],
                 other_fails: 2,

@@ -6,6 +6,7 @@ use karat_core::line_diff::LineChange;
 use karat_evals::report::{EvalDetails, EvalHistory, EvalList, EvalsAdded};
 use karat_evals::version::{EvalSummary, VersionCounts};
 
+use super::run::not_applicable_text;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{mask_control_chars, pad, printable, width, wrap};
 use crate::tools::counted;
@@ -45,7 +46,7 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
     let head = format!("{}  version  {:16}   passed   failed  errored", pad("eval", available), "added (UTC)");
     let _ = writeln!(out, "{}", settings.palette.dim(head));
     for eval in &list.evals {
-        let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
+        let EvalSummary { newest_version, updated_at, passed, failed, not_applicable, errored, .. } = eval;
         let mut name = printable(&eval.eval_id);
         // Not truncated, so that it can be copied.
         if width(&name) > available {
@@ -54,7 +55,11 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
         }
         let name = pad(&name, available);
         let time = updated_at.strftime(TIME_FORMAT);
-        let _ = writeln!(out, "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}");
+        let _ = writeln!(
+            out,
+            "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}{}",
+            apart(*not_applicable)
+        );
     }
     let _ = writeln!(out, "\n{}", counted(list.evals.len(), "eval"));
     out
@@ -115,10 +120,16 @@ fn changed(lines: LineChange) -> String {
 }
 
 fn verdict_counts(counts: &VersionCounts) -> String {
-    let VersionCounts { passed, failed, errored, .. } = counts;
+    let VersionCounts { passed, failed, not_applicable, errored, .. } = counts;
+    let not_applicable_text = not_applicable_text(*not_applicable);
     match errored {
-        0 if passed + failed == 0 => "no verdicts yet".to_owned(),
-        0 => format!("{passed} passed, {failed} failed"),
-        _ => format!("{passed} passed, {failed} failed, {errored} errored"),
+        0 if passed + failed + not_applicable == 0 => "no verdicts yet".to_owned(),
+        0 => format!("{passed} passed, {failed} failed{not_applicable_text}"),
+        _ => format!("{passed} passed, {failed} failed{not_applicable_text}, {errored} errored"),
     }
+}
+
+/// Returns a note on executions in which the function had nothing to say.
+fn apart(not_applicable: u64) -> String {
+    if not_applicable > 0 { format!("  + {not_applicable} not applicable") } else { String::new() }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
-use super::run::{exceptions, speed, write_function};
+use super::run::{exceptions, not_applicable_text, speed, write_function};
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{printable, wrap};
 use crate::tools::counted;
@@ -26,7 +26,7 @@ pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSet
 
 fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut String) {
     let title = format!("{} version {}", printable(&eval.now.eval_id), eval.eval_version);
-    if eval.now.passed + eval.now.failed + eval.now.errored > 0 {
+    if eval.now.passed + eval.now.failed + eval.now.not_applicable + eval.now.errored > 0 {
         write_function(&title, &eval.now, settings, out);
     } else {
         let _ = writeln!(out, "{}", settings.palette.bold(title));
@@ -40,9 +40,10 @@ fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut Str
 fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let (palette, is_quiet) = (settings.palette, settings.verbosity == Verbosity::Quiet);
     let scope = format!("{}, {}", counted(summary.traces, "trace"), counted(summary.evals.len(), "eval"));
-    let StoredEvalRunSummary { passed, failed, errored, .. } = summary;
+    let StoredEvalRunSummary { passed, failed, not_applicable, errored, .. } = summary;
+    let not_applicable = not_applicable_text(*not_applicable);
     let errors = if *errored > 0 { format!(", {errored} errored") } else { String::new() };
-    let counts = format!("{scope}: {passed} passed, {failed} failed{errors}");
+    let counts = format!("{scope}: {passed} passed, {failed} failed{not_applicable}{errors}");
     let mut text = match (failed, errored) {
         _ if summary.judged == 0 => format!("{scope}: nothing new to judge"),
         (_, 1..) => palette.error(counts),
@@ -88,6 +89,7 @@ mod tests {
             code_hash: String::new(),
             passed,
             failed,
+            not_applicable: 0,
             errored: 0,
             fails: Vec::new(),
             other_fails: 0,

@@ -68,6 +68,7 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     let expected = match (case.expected, case.expected_error) {
         (_, Some(kind)) => format!("error ({kind})"),
         (Some(passed), None) => verdict(passed).to_owned(),
+        (None, None) if case.expected_not_applicable => "not applicable".to_owned(),
         (None, None) => String::new(),
     };
     let expected = format!("{expected}{}", expected_reason(case));
@@ -81,6 +82,12 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
                 let label = if index == 0 { "actual" } else { "" };
                 let _ = writeln!(out, "    {label:<8} {}", palette.failure(line));
             }
+        }
+        (None, _) if !case.applicable => {
+            let reason = case.reason.as_deref().map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
+            let actual = format!("not applicable{reason}");
+            let actual = truncate(&actual, available.saturating_sub(9), ellipsis);
+            let _ = writeln!(out, "    actual   {}", palette.failure(actual));
         }
         (None, kind) => {
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();

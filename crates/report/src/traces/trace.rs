@@ -98,10 +98,13 @@ fn draw_execution(execution: &StoredExecution, hash: &str, canvas: &mut Canvas) 
     let (sign, word) = match execution.result {
         Some(true) => (palette.success(symbols.passed), "passed"),
         Some(false) => (palette.failure(symbols.failed), "failed"),
+        None if !execution.applicable => (palette.dim(symbols.dash), "not applicable"),
         None => (palette.error(symbols.errored), "errored"),
     };
+    let score = execution.score.map(|score| format!(", score {score}")).unwrap_or_default();
     let stale = if execution.trace_hash == hash { "" } else { ", for an earlier version of the trace" };
-    let line = format!("{sign} {} version {}: {word}{stale}", printable(&execution.eval_id), execution.eval_version);
+    let line =
+        format!("{sign} {} version {}: {word}{score}{stale}", printable(&execution.eval_id), execution.eval_version);
     canvas.line(&line);
     let text = execution.reason.as_deref().or(execution.error.as_deref()).filter(|text| !text.trim().is_empty());
     if let Some(text) = text {

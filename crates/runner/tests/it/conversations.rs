@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_core::assertion::Strictness;
 use karat_core::case::Case;
-use karat_core::judgement::{Conclusion, Judgement};
+use karat_core::judgement::{Conclusion, EvalContext, Judgement};
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, Outcome, TurnOutcome};
@@ -135,10 +135,11 @@ async fn secrets_are_redacted_in_turns() {
 struct Observer(Mutex<Vec<(String, Value)>>);
 
 impl EvalFunctions for Observer {
-    fn judge(&self, name: &str, trace: &Value) -> Judgement {
+    fn judge(&self, name: &str, trace: &Value, _context: &EvalContext) -> Judgement {
         self.0.lock().unwrap().push((name.to_owned(), trace.clone()));
         Judgement {
             conclusion: Conclusion::Verdict { passed: true, reason: String::new() },
+            score: None,
             elapsed: Duration::ZERO,
             stdout: String::new(),
             stderr: String::new(),

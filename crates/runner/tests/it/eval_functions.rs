@@ -6,22 +6,26 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::assertion::Strictness;
-use karat_core::case::Case;
+use karat_core::case::{Case, EvalEntry};
 use karat_core::exit::ExitStatus;
-use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
+use karat_core::judgement::{Conclusion, ErrorKind, EvalContext, EvalError, Judgement};
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::result::Outcome;
+use karat_core::token::TokenSources;
 use karat_runner::Plan;
 use serde_json::{Value, json};
 
 use crate::support::{Act, FakeAgent, case, plan, run_plan, run_until, suite};
+
+const SECRET: &str = "s3cr3t-of-the-house";
 
 /// Scripted functions by name, with a log of their calls.
 #[derive(Default)]
 struct FakeFunctions {
     behaviours: HashMap<&'static str, Behaviour>,
     calls: Mutex<Vec<(String, Value)>>,
+    contexts: Mutex<Vec<EvalContext>>,
 }
 
 enum Behaviour {
@@ -43,8 +47,9 @@ impl FakeFunctions {
 }
 
 impl EvalFunctions for FakeFunctions {
-    fn judge(&self, name: &str, trace: &Value) -> Judgement {
+    fn judge(&self, name: &str, trace: &Value, context: &EvalContext) -> Judgement {
         self.calls.lock().unwrap().push((name.to_owned(), trace.clone()));
+        self.contexts.lock().unwrap().push(context.clone());
         match &self.behaviours[name] {
             Behaviour::Judge(judgement) => judgement.clone(),
             Behaviour::Panic => panic!("{name} is broken"),
@@ -57,7 +62,13 @@ impl EvalFunctions for FakeFunctions {
 }
 
 fn judgement(conclusion: Conclusion) -> Judgement {
-    Judgement { conclusion, elapsed: Duration::from_secs(3), stdout: "printed".to_owned(), stderr: String::new() }
+    Judgement {
+        conclusion,
+        score: None,
+        elapsed: Duration::from_secs(3),
+        stdout: "printed".to_owned(),
+        stderr: String::new(),
+    }
 }
 
 fn verdict(passed: bool, reason: &str) -> Behaviour {
@@ -71,7 +82,7 @@ fn error(kind: ErrorKind, message: &str) -> Behaviour {
 /// A case that expects `ok` in the response and the functions to pass.
 fn eval_case(message: &str, functions: &[&str]) -> Case {
     let mut case = case(message, message);
-    case.expect.evals = Some(functions.iter().map(|name| (*name).to_owned()).collect());
+    case.expect.evals = Some(functions.iter().map(|name| EvalEntry::new(*name)).collect());
     case
 }
 
@@ -118,6 +129,31 @@ async fn a_function_passes_fails_or_errors() {
     assert_eq!(functions.called_names(), ["eval_good", "eval_good", "eval_bad", "eval_good", "eval_slow"]);
     assert_eq!((run.totals.passed, run.totals.failed, run.totals.errored), (1, 3, 1));
     assert_eq!(run.totals.status(), ExitStatus::Errored);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_gets_the_case_and_the_resolved_parameters() {
+    let functions = Arc::new(FakeFunctions::default().on("eval_good", verdict(true, "")));
+    let mut case = case("hello", "hello");
+    case.expect.evals = Some(vec![EvalEntry {
+        params: json!({"min": "{{seed:min}}"}).as_object().unwrap().clone(),
+        reference: Some(json!("near {{seed:city}}")),
+        ..EvalEntry::new("eval_good")
+    }]);
+    let seed = Some(json!({"min": 3, "city": SECRET}));
+    let redactor = Redactor::default();
+    redactor.add(SECRET);
+    let plan =
+        Plan { tokens: TokenSources { seed, snapshot: None }, redactor, ..plan_with(&functions, vec![case.clone()]) };
+    let run = run_plan(plan, FakeAgent::default()).await;
+    let contexts = functions.contexts.lock().unwrap();
+    assert_eq!(contexts[0].case.as_ref().unwrap()["expect"]["evals"][0]["params"]["min"], "{{seed:min}}");
+    assert_eq!(
+        (&contexts[0].params["min"], &contexts[0].reference),
+        (&json!(3), &Some(json!(format!("near {SECRET}"))))
+    );
+    let eval = &run.case("hello").details.evals[0];
+    assert_eq!((&eval.params["min"], &eval.reference), (&json!(3), &Some(json!("near ***"))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,7 +205,6 @@ async fn a_panic_in_a_function_makes_the_case_errored() {
 
 #[tokio::test(start_paused = true)]
 async fn function_output_is_redacted() {
-    const SECRET: &str = "s3cr3t-of-the-house";
     let mut leak = judgement(Conclusion::Verdict { passed: false, reason: format!("{}{SECRET}", "é".repeat(590)) });
     leak.stdout = format!("print {SECRET}");
     leak.stderr = format!("warn {SECRET}");

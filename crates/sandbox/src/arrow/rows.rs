@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, StringBuilder, TimestampMillisecondBuilder, UInt64Builder};
+use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, TimestampMillisecondBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -104,6 +104,8 @@ fn schema() -> Schema {
         Field::new("code_hash", DataType::Utf8, false),
         Field::new("guest_hash", DataType::Utf8, true),
         Field::new("executed_at", DataType::Timestamp(TimeUnit::Millisecond, Some(TIME_ZONE.into())), true),
+        Field::new("applicable", DataType::Boolean, false),
+        Field::new("score", DataType::Float64, true),
     ])
 }
 
@@ -123,6 +125,8 @@ struct Columns {
     code_hash: StringBuilder,
     guest_hash: StringBuilder,
     executed_at: TimestampMillisecondBuilder,
+    applicable: BooleanBuilder,
+    score: Float64Builder,
 }
 
 impl Columns {
@@ -142,6 +146,8 @@ impl Columns {
         self.guest_hash.append_option(row.guest_hash.as_deref());
         let executed_at = row.executed_at.parse().map(jiff::Timestamp::as_millisecond);
         self.executed_at.append_option(executed_at.ok());
+        self.applicable.append_value(row.applicable);
+        self.score.append_option(row.score);
     }
 
     /// Returns the pushed values in the schema's order.
@@ -162,6 +168,8 @@ impl Columns {
             Arc::new(self.code_hash.finish()),
             Arc::new(self.guest_hash.finish()),
             Arc::new(executed_at),
+            Arc::new(self.applicable.finish()),
+            Arc::new(self.score.finish()),
         ]
     }
 }
@@ -170,7 +178,7 @@ impl Columns {
 mod tests {
     use arrow_array::Array as _;
     use arrow_array::cast::AsArray as _;
-    use arrow_array::types::{TimestampMillisecondType, UInt64Type};
+    use arrow_array::types::{Float64Type, TimestampMillisecondType, UInt64Type};
     use arrow_ipc::reader::StreamReader;
 
     use super::*;
@@ -191,6 +199,8 @@ mod tests {
             code_hash: "beef".to_owned(),
             guest_hash: Some("cafe".to_owned()),
             executed_at: "2026-01-02T03:04:05.678Z".to_owned(),
+            applicable: true,
+            score: error.is_none().then_some(0.75),
         }
     }
 
@@ -228,6 +238,7 @@ mod tests {
         assert_eq!(column("result").as_boolean().iter().collect::<Vec<_>>(), [Some(true), None]);
         assert_eq!(column("execution_time_ms").as_primitive::<UInt64Type>().value(0), 7);
         assert_eq!(column("eval_version").null_count(), 2);
+        assert_eq!(column("score").as_primitive::<Float64Type>().iter().collect::<Vec<_>>(), [Some(0.75), None]);
         let time = column("executed_at").as_primitive::<TimestampMillisecondType>();
         assert_eq!((time.value(0), time.timezone()), (1_767_323_045_678, Some("UTC")));
     }

@@ -1,7 +1,7 @@
 //! Finds the eval function of a source.
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Alias, Comprehension, Expr, ExprContext, Identifier, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Alias, Comprehension, Expr, ExprContext, Identifier, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::function::{Finding, Rule};
@@ -9,8 +9,11 @@ use karat_json::text::snake_case;
 
 const PREFIX: &str = "eval_";
 
-/// Returns the name of the eval function, and the findings about it.
-pub(super) fn find(body: &[Stmt]) -> (Option<String>, Vec<Finding>) {
+/// The name of the second parameter.
+const CONTEXT: &str = "context";
+
+/// Returns the eval function, and the findings about it.
+pub(super) fn find(body: &[Stmt]) -> (Option<&StmtFunctionDef>, Vec<Finding>) {
     let mut top = TopLevel::default();
     for stmt in body {
         if let Stmt::FunctionDef(function) = stmt {
@@ -30,7 +33,13 @@ pub(super) fn find(body: &[Stmt]) -> (Option<String>, Vec<Finding>) {
         [] | [_] => {}
         [first, second, ..] => findings.push(several_found(first, second, &functions)),
     }
-    (functions.first().map(|function| function.name.to_string()), findings)
+    (functions.first().copied(), findings)
+}
+
+/// Whether the second parameter of a function is the context.
+pub(super) fn takes_context(function: &StmtFunctionDef) -> bool {
+    let Parameters { posonlyargs, args, .. } = &*function.parameters;
+    posonlyargs.iter().chain(args).nth(1).is_some_and(|parameter| parameter.name() == CONTEXT)
 }
 
 fn finding(range: TextRange, message: String, help: &str) -> Finding {
@@ -63,13 +72,11 @@ fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let parameters = &function.parameters;
     let positional = parameters.posonlyargs.len() + parameters.args.len();
     let has_others = parameters.vararg.is_some() || parameters.kwarg.is_some() || !parameters.kwonlyargs.is_empty();
-    if positional != 1 || has_others {
-        let message = format!("'{name}' must have exactly one parameter, the trace");
-        findings.push(finding(
-            parameters.range(),
-            message,
-            "the function is called with the trace as its only argument",
-        ));
+    let is_known = positional == 1 || (positional == 2 && takes_context(function));
+    if !is_known || has_others {
+        let message = format!("'{name}' must have the parameters (trace) or (trace, context)");
+        let help = "the function is called with the trace, and with the context if its second parameter is named so";
+        findings.push(finding(parameters.range(), message, help));
     }
     let mut yields = YieldFinder::default();
     yields.visit_body(&function.body);
@@ -144,6 +151,19 @@ impl<'a> TopLevel<'a> {
         }
     }
 
+    /// Rejects the prefix for a variable.
+    fn reject_variable(&mut self, target: &'a Expr) {
+        let Some(name) = target.as_name_expr().filter(|name| name.id.starts_with(PREFIX)) else {
+            return self.visit_expr(target);
+        };
+        let id = &name.id;
+        let message = format!("the variable '{id}' has the prefix of eval functions");
+        let suggestion = id.strip_prefix(PREFIX).filter(|rest| !rest.is_empty()).unwrap_or("value");
+        let help =
+            format!("rename it, for example to '{suggestion}': only the eval function may start with '{PREFIX}'");
+        self.findings.push(finding(name.range(), message, &help));
+    }
+
     /// Rejects the prefix for names that are not functions.
     fn reject_prefix(&mut self, name: &str, range: TextRange) {
         if name.starts_with(PREFIX) {
@@ -152,6 +172,11 @@ impl<'a> TopLevel<'a> {
             self.findings.push(finding(range, message, help));
         }
     }
+}
+
+/// Whether an expression is a literal, so that a variable with its value is not meant to be a function.
+fn is_data(value: &Expr) -> bool {
+    value.is_literal_expr() || matches!(value, Expr::Dict(_) | Expr::List(_) | Expr::Set(_) | Expr::Tuple(_))
 }
 
 impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
@@ -165,6 +190,9 @@ impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
             }
             Stmt::FunctionDef(_) => {}
             Stmt::ClassDef(class) => self.reject_prefix(&class.name, class.name.range()),
+            Stmt::Assign(assign) if is_data(&assign.value) => {
+                assign.targets.iter().for_each(|target| self.reject_variable(target));
+            }
             other => walk_stmt(self, other),
         }
     }

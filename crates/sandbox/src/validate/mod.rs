@@ -4,17 +4,27 @@
 //! words in strings and comments are ignored.
 
 mod entry;
+mod imports;
 mod nesting;
+mod own_input;
+mod project_rules;
+mod returns;
 mod rules;
 mod semantics;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use karat_core::judgement::{EvalOptions, ReturnForm};
+use karat_json::Position;
 use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged as _;
 
+use self::imports::Imports;
+pub use self::imports::ModuleOutline;
+pub use self::project_rules::{FindHelper, ProjectRules};
 use crate::function::{Finding, Function, Rule};
 
 /// Maximum size of a source.
@@ -31,53 +41,119 @@ const VERSION: PythonVersion = PythonVersion::PY314;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Validates the source of an eval function. Returns the function, or all findings in source order.
+/// Validates the source of an eval function in the contract's form. Returns the function, or all findings in source
+/// order.
 pub fn validate(source: &[u8]) -> Result<Function, Vec<Finding>> {
+    validate_with(source, &ProjectRules::default())
+}
+
+/// Validates the source of an eval function. Returns the function, or all findings in source order.
+pub fn validate_with(source: &[u8], rules: &ProjectRules<'_>) -> Result<Function, Vec<Finding>> {
+    let text = readable_text(source).map_err(|finding| vec![finding])?;
+    // The thread cannot be started, or the parser panicked.
+    on_parser_thread(|| read(text, rules)).unwrap_or_else(|| Err(vec![unparsable()]))
+}
+
+/// Returns what a source imports and whether it defines an eval function; `None` if it is not Python.
+pub fn outline(source: &[u8]) -> Option<ModuleOutline> {
+    let text = readable_text(source).ok()?;
+    on_parser_thread(|| parse(text).map(|parsed| ModuleOutline::of(parsed.syntax()))).flatten()
+}
+
+pub(crate) fn on_parser_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(PARSER_STACK).spawn_scoped(scope, work);
+        thread.ok()?.join().ok()
+    })
+}
+
+/// Returns a source as text, if its size and nesting allow to parse it.
+pub(crate) fn readable_text(source: &[u8]) -> Result<&str, Finding> {
     let source = source.strip_prefix(BYTE_ORDER_MARK).unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
-        return Err(vec![new_finding(Rule::Size, "the source is longer than 64 KB", 0..0)]);
+        return Err(new_finding(Rule::Size, "the source is longer than 64 KB", 0..0));
     }
     let text = std::str::from_utf8(source).map_err(|error| {
         let at = error.valid_up_to();
-        vec![new_finding(Rule::Syntax, "the source is not valid UTF-8", at..at)]
+        new_finding(Rule::Syntax, "the source is not valid UTF-8", at..at)
     })?;
     if let Some(at) = text.find('\0') {
-        return Err(vec![new_finding(Rule::Syntax, "the source contains a NUL character", at..at + 1)]);
+        return Err(new_finding(Rule::Syntax, "the source contains a NUL character", at..at + 1));
     }
-    if let Some(finding) = nesting::find_too_deep(text) {
-        return Err(vec![finding]);
-    }
-    let read = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(PARSER_STACK).spawn_scoped(scope, || read(text));
-        thread.ok()?.join().ok()
-    });
-    // The thread cannot be started, or the parser panicked.
-    read.unwrap_or_else(|| Err(vec![new_finding(Rule::Syntax, "the source cannot be parsed", 0..0)]))
+    nesting::find_too_deep(text).map_or(Ok(text), Err)
+}
+
+fn unparsable() -> Finding {
+    new_finding(Rule::Syntax, "the source cannot be parsed", 0..0)
+}
+
+pub(crate) fn parse(text: &str) -> Option<Parsed<ModModule>> {
+    parse_unchecked(text, ParseOptions::from(Mode::Module).with_target_version(VERSION)).try_into_module()
 }
 
 fn new_finding(rule: Rule, message: &str, range: Range<usize>) -> Finding {
     Finding { rule, message: message.to_owned(), help: None, range }
 }
 
-fn read(text: &str) -> Result<Function, Vec<Finding>> {
-    let options = ParseOptions::from(Mode::Module).with_target_version(VERSION);
-    let Some(parsed) = parse_unchecked(text, options).try_into_module() else {
-        return Err(vec![new_finding(Rule::Syntax, "the source cannot be parsed", 0..0)]);
-    };
+fn read(text: &str, rules: &ProjectRules<'_>) -> Result<Function, Vec<Finding>> {
+    let parsed = parse(text).ok_or_else(|| vec![unparsable()])?;
     let body = &parsed.syntax().body;
     let mut findings = syntax_errors(&parsed, text);
     let is_python = findings.is_empty();
-    findings.extend(rules::check(body));
-    let (name, mut entry_findings) = entry::find(body);
+    let mut imports = Imports::new(*rules);
+    findings.extend(rules::check(body, &mut imports));
+    let (entry, mut entry_findings) = entry::find(body);
     // With syntax errors, the list of functions may be incomplete.
     if is_python {
         findings.append(&mut entry_findings);
     }
+    findings.extend(check_helpers(&mut imports));
+    let (threshold, mut return_findings) = returns::threshold(body, rules);
+    findings.append(&mut return_findings);
     findings.sort_by_key(|finding| (finding.range.start, finding.rule));
-    match name {
-        Some(name) if findings.is_empty() => Ok(Function::new(name, text)),
-        _ => Err(findings),
+    let Some(entry) = entry.filter(|_| findings.is_empty()) else { return Err(findings) };
+    let form = if threshold.is_some() { ReturnForm::Flexible } else { ReturnForm::Contract };
+    let options =
+        EvalOptions { imports: imports.optional.iter().cloned().collect(), threshold, helpers: sources(imports) };
+    let function = Function::new(entry.name.to_string(), text);
+    Ok(Function {
+        takes_context: entry::takes_context(entry),
+        warnings: returns::impossible(entry, form),
+        ..function.with_options(options)
+    })
+}
+
+/// Checks the imported helpers and what they import. A finding is located where the function imports the helper.
+fn check_helpers(imports: &mut Imports<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    while let Some((name, helper)) = imports.helpers.iter_mut().find(|(_, helper)| !helper.is_checked) {
+        helper.is_checked = true;
+        let (name, source, imported_at) = (name.clone(), helper.source.clone(), helper.imported_at);
+        imports.origin = Some(imported_at);
+        if let Some(Finding { rule, message, help, range }) = check_helper(&source, imports).into_iter().next() {
+            let line = Position::of(&display_source(&source), range.start).line;
+            let message = format!("{name}.py, line {line}: {message}");
+            findings.push(Finding { rule, message, help, range: imported_at.into() });
+        }
     }
+    findings
+}
+
+fn check_helper(source: &[u8], imports: &mut Imports<'_>) -> Vec<Finding> {
+    let text = match readable_text(source) {
+        Ok(text) => text,
+        Err(finding) => return vec![finding],
+    };
+    let Some(parsed) = parse(text) else { return vec![unparsable()] };
+    let mut findings = syntax_errors(&parsed, text);
+    findings.extend(rules::check(&parsed.syntax().body, imports));
+    findings.sort_by_key(|finding| (finding.range.start, finding.rule));
+    findings
+}
+
+/// Returns the sources of helpers that were checked.
+fn sources(imports: Imports<'_>) -> BTreeMap<String, String> {
+    imports.helpers.into_iter().map(|(name, helper)| (name, display_source(&helper.source))).collect()
 }
 
 fn syntax_errors(parsed: &Parsed<ModModule>, text: &str) -> Vec<Finding> {

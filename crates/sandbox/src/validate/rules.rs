@@ -2,13 +2,14 @@
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr, walk_stmt, walk_type_params};
 use ruff_python_ast::{
-    Alias, Expr, ExprContext, ExprName, Identifier, PatternKeyword, Stmt, StmtClassDef, StmtFunctionDef,
+    Alias, Comprehension, Expr, ExprContext, ExprName, Identifier, Keyword, Parameter, PatternKeyword, Stmt,
+    StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
+use super::imports::Imports;
+use super::own_input::{self, INPUT};
 use crate::function::{Finding, Rule};
-
-const ALLOWED_MODULES: [&str; 3] = ["json", "re", "typing"];
 
 /// Maximum number of decimal digits that Python parses.
 const MAX_INTEGER_DIGITS: usize = 4300;
@@ -50,19 +51,23 @@ const SUPER_METHODS: [&str; 27] = [
 /// A scope in which names are bound.
 enum Scope<'a> {
     Module,
-    /// With the special names that its body defines.
+    /// With the special names that its body defines, and `input`.
     Class(Vec<&'a str>),
-    Function,
+    Function {
+        /// Whether it binds the name `input`.
+        owns_input: bool,
+    },
 }
 
-pub(super) struct Names<'a> {
+pub(super) struct Names<'a, 'i, 'p> {
     scopes: Vec<Scope<'a>>,
+    imports: &'i mut Imports<'p>,
     findings: Vec<Finding>,
 }
 
-/// Returns every import, name and attribute that is not allowed.
-pub(super) fn check(body: &[Stmt]) -> Vec<Finding> {
-    let mut names = Names { scopes: vec![Scope::Module], findings: Vec::new() };
+/// Returns every import, name and attribute that is not allowed, and collects the allowed imports.
+pub(super) fn check(body: &[Stmt], imports: &mut Imports<'_>) -> Vec<Finding> {
+    let mut names = Names { scopes: vec![Scope::Module], imports, findings: Vec::new() };
     names.visit_body(body);
     names.findings
 }
@@ -72,19 +77,23 @@ pub(super) fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__") && name.contains(|letter| letter != '_')
 }
 
-impl<'a> Names<'a> {
+impl<'a> Names<'a, '_, '_> {
     fn report(&mut self, rule: Rule, range: TextRange, message: String, help: Option<&str>) {
         self.findings.push(Finding { rule, message, help: help.map(str::to_owned), range: range.into() });
     }
 
-    fn import(&mut self, module: &Identifier) {
-        let root = module.split('.').next().unwrap_or_default();
-        if !ALLOWED_MODULES.contains(&root) {
-            let help = Some("only json, re and typing can be imported");
-            self.report(Rule::Import, module.range(), format!("import of '{module}' is not allowed"), help);
-        } else if let Some(part) = module.split('.').find(|part| is_dunder(part)) {
+    /// Checks the name of a module that may be imported.
+    fn module(&mut self, module: &Identifier) {
+        if let Some(part) = module.split('.').find(|part| is_dunder(part) && *part != "__future__") {
             self.dunder(part, "attribute", module.range());
         }
+    }
+
+    /// Whether a name is `input`, bound by an enclosing function or by the class around it.
+    fn is_own_input(&self, name: &str) -> bool {
+        let is_bound = |scope: &Scope<'_>| matches!(scope, Scope::Function { owns_input: true });
+        let is_member = matches!(self.scopes.last(), Some(Scope::Class(own)) if own.contains(&INPUT));
+        name == INPUT && (is_member || self.scopes.iter().any(is_bound))
     }
 
     fn member(&mut self, alias: &Alias) {
@@ -113,7 +122,9 @@ impl<'a> Names<'a> {
     /// Checks a name that is bound.
     fn bound(&mut self, name: &Identifier) {
         if BLOCKED.contains(&name.as_str()) {
-            self.blocked(name, true, name.range());
+            if !self.is_own_input(name) {
+                self.blocked(name, true, name.range());
+            }
         } else if is_dunder(name) {
             self.dunder(name, "name", name.range());
         }
@@ -122,7 +133,9 @@ impl<'a> Names<'a> {
     fn name(&mut self, name: &ExprName) {
         let id = name.id.as_str();
         if BLOCKED.contains(&id) {
-            self.blocked(id, name.ctx != ExprContext::Load, name.range());
+            if !self.is_own_input(id) {
+                self.blocked(id, name.ctx != ExprContext::Load, name.range());
+            }
         } else if is_dunder(id) {
             let is_allowed = match (self.scopes.last(), name.ctx) {
                 (Some(Scope::Class(_)), ExprContext::Store) => true,
@@ -157,7 +170,8 @@ impl<'a> Names<'a> {
         if let Some(returns) = &function.returns {
             self.visit_annotation(returns);
         }
-        self.within(Scope::Function, |names| walk_body(names, &function.body));
+        let owns_input = own_input::is_parameter(&function.parameters) || own_input::is_local(&function.body);
+        self.within(Scope::Function { owns_input }, |names| walk_body(names, &function.body));
     }
 
     fn class(&mut self, class: &'a StmtClassDef) {
@@ -171,7 +185,7 @@ impl<'a> Names<'a> {
         if let Some(arguments) = &class.arguments {
             self.visit_arguments(arguments);
         }
-        let own = class.body.iter().flat_map(defined).filter(|name| is_dunder(name)).collect();
+        let own = class.body.iter().flat_map(defined).filter(|name| is_dunder(name) || *name == INPUT).collect();
         self.within(Scope::Class(own), |names| walk_body(names, &class.body));
     }
 }
@@ -183,7 +197,19 @@ fn defined(stmt: &Stmt) -> Vec<&str> {
         Stmt::Assign(assign) => {
             assign.targets.iter().filter_map(Expr::as_name_expr).map(|name| name.id.as_str()).collect()
         }
+        Stmt::AnnAssign(assign) => assign.target.as_name_expr().map(|name| name.id.as_str()).into_iter().collect(),
         _ => Vec::new(),
+    }
+}
+
+/// Returns the generators of a comprehension.
+fn generators(expr: &Expr) -> Option<&[Comprehension]> {
+    match expr {
+        Expr::ListComp(comprehension) => Some(&comprehension.generators),
+        Expr::SetComp(comprehension) => Some(&comprehension.generators),
+        Expr::DictComp(comprehension) => Some(&comprehension.generators),
+        Expr::Generator(comprehension) => Some(&comprehension.generators),
+        _ => None,
     }
 }
 
@@ -193,12 +219,15 @@ fn is_super(expr: &Expr) -> bool {
     call.arguments.is_empty() && call.func.as_name_expr().is_some_and(|name| name.id == "super")
 }
 
-impl<'a> SourceOrderVisitor<'a> for Names<'a> {
+impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Import(import) => {
                 for alias in &import.names {
-                    self.import(&alias.name);
+                    match self.imports.add(&alias.name) {
+                        Ok(()) => self.module(&alias.name),
+                        Err(finding) => self.findings.push(finding),
+                    }
                     if let Some(asname) = &alias.asname {
                         self.bound(asname);
                     }
@@ -206,11 +235,9 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
             }
             Stmt::ImportFrom(import) => {
                 let before = self.findings.len();
-                if import.level > 0 {
-                    let message = "a relative import is not allowed".to_owned();
-                    self.report(Rule::Import, import.range(), message, Some("an eval function is a single file"));
-                } else if let Some(module) = &import.module {
-                    self.import(module);
+                match self.imports.add_from(import) {
+                    Ok(()) => import.module.iter().for_each(|module| self.module(module)),
+                    Err(finding) => self.findings.push(finding),
                 }
                 for alias in &import.names {
                     if self.findings.len() == before {
@@ -255,10 +282,33 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
                 if let Some(parameters) = &lambda.parameters {
                     self.visit_parameters(parameters);
                 }
-                self.within(Scope::Function, |names| names.visit_expr(&lambda.body));
+                let owns_input = lambda.parameters.as_deref().is_some_and(own_input::is_parameter);
+                self.within(Scope::Function { owns_input }, |names| names.visit_expr(&lambda.body));
             }
-            other => walk_expr(self, other),
+            other => match generators(other) {
+                Some(generators) if own_input::is_target(generators) => {
+                    self.within(Scope::Function { owns_input: true }, |names| walk_expr(names, other));
+                }
+                _ => walk_expr(self, other),
+            },
         }
+    }
+
+    fn visit_parameter(&mut self, parameter: &'a Parameter) {
+        // A parameter named `input` is a name of the function's own.
+        if parameter.name != *INPUT {
+            self.bound(&parameter.name);
+        }
+        if let Some(annotation) = &parameter.annotation {
+            self.visit_annotation(annotation);
+        }
+    }
+
+    fn visit_keyword(&mut self, keyword: &'a Keyword) {
+        if let Some(name) = keyword.arg.as_ref().filter(|name| **name != *INPUT) {
+            self.bound(name);
+        }
+        self.visit_expr(&keyword.value);
     }
 
     fn visit_pattern_keyword(&mut self, keyword: &'a PatternKeyword) {

@@ -88,7 +88,7 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
     for judgement in [before, hostile, after] {
         check(judgement.elapsed < task.limits.time + MAX_TIMEOUT_DELAY, "too late", judgement);
         let text = match &judgement.conclusion {
-            Conclusion::Verdict { reason, .. } => reason,
+            Conclusion::Verdict { reason, .. } | Conclusion::NotApplicable { reason } => reason,
             Conclusion::Error(error) => &error.message,
         };
         let max_bytes = 64 * 1024 + 64;

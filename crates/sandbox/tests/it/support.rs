@@ -107,6 +107,7 @@ pub(crate) fn outcome(judgement: &Judgement) -> &'static str {
     match &judgement.conclusion {
         Conclusion::Verdict { passed: true, .. } => "pass",
         Conclusion::Verdict { passed: false, .. } => "fail",
+        Conclusion::NotApplicable { .. } => "not applicable",
         Conclusion::Error(error) => error.kind.name(),
     }
 }

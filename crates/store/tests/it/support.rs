@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
-use karat_core::judgement::ErrorKind;
+use karat_core::judgement::{ErrorKind, EvalOptions};
 use karat_core::rating::Rating;
 use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
 use karat_evals::feedback::Feedback;
@@ -160,6 +160,7 @@ pub(crate) fn version(eval_id: &str, code: &str) -> NewVersion {
     NewVersion {
         eval_id: eval_id.to_owned(),
         code: code.to_owned(),
+        options: EvalOptions::default(),
         code_hash: karat_json::hash::short_hash(code.as_bytes()),
         guest_hash: "guest".to_owned(),
         note: Some(format!("because of {code}")),
@@ -185,6 +186,8 @@ pub(crate) fn execution(eval_id: &str, eval_version: u64, trace: &NewTrace, resu
         code_hash: "code".to_owned(),
         guest_hash: Some("guest".to_owned()),
         executed_at: at(100),
+        applicable: true,
+        score: None,
     }
 }
 

@@ -9,6 +9,7 @@ use karat_evals::version::{AddedVersion, EvalVersion, NewVersion};
 use karat_store::Store;
 
 pub use self::add_case::{AddCaseReport, AddCaseRequest, add_case};
+pub(crate) use self::new::parse_name;
 pub use self::new::{NewEval, new_eval};
 use crate::context::Context;
 use crate::context::sandbox::find_guest;
@@ -40,6 +41,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<EvalsAdde
                 let version = NewVersion {
                     eval_id: function.name.clone(),
                     code: function.source.to_string(),
+                    options: function.options.clone(),
                     code_hash: function.code_hash.clone(),
                     guest_hash: guest.hash().to_owned(),
                     note: note.map(str::to_owned),

@@ -57,7 +57,7 @@ pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
 }
 
 /// Validates a name and strips `eval_`.
-fn parse_name(input: &str) -> Result<&str, Error> {
+pub(crate) fn parse_name(input: &str) -> Result<&str, Error> {
     let name = input.strip_prefix("eval_").unwrap_or(input);
     if is_snake_case(name) && name.len() <= MAX_NAME_LENGTH {
         return Ok(name);

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_core::case::{Case, SuiteFile};
+use karat_core::case::{Case, EvalEntry, SuiteFile};
 use karat_core::port::EvalFunctions;
 use karat_json::{Finding, InvalidFile, without_bom};
 use karat_project::{LoadedSuite, parse_suite_file, read_bytes};
@@ -18,14 +18,18 @@ use crate::settings::{ProcessEnv, Settings};
 
 /// Returns the names of the eval functions of a case.
 pub fn eval_names(case: &Case) -> impl Iterator<Item = &str> {
-    case.expectations().flat_map(|expect| expect.evals.iter().flatten()).map(String::as_str)
+    case.expectations().flat_map(|expect| expect.evals.iter().flatten()).map(|entry| entry.name.as_str())
 }
 
-/// Returns the names of the eval functions of a case with their locations in it, as JSON pointers.
-pub(super) fn located_eval_names(case: &Case) -> impl Iterator<Item = (String, &str)> {
+fn eval_entries(case: &Case) -> impl Iterator<Item = &EvalEntry> {
+    case.expectations().flat_map(|expect| expect.evals.iter().flatten())
+}
+
+/// Returns the entries of the eval functions of a case with their locations in it, as JSON pointers.
+pub(super) fn located_entries(case: &Case) -> impl Iterator<Item = (String, &EvalEntry)> {
     case.located_expectations().flat_map(|(pointer, expect)| {
-        let names = expect.evals.iter().flatten().enumerate();
-        names.map(move |(index, name)| (format!("{pointer}/evals/{index}"), name.as_str()))
+        let entries = expect.evals.iter().flatten().enumerate();
+        entries.map(move |(index, entry)| (format!("{pointer}/evals/{index}"), entry))
     })
 }
 
@@ -60,7 +64,8 @@ fn load_case_functions(loaded: &[&LoadedSuite], settings: &Settings) -> Result<V
     }
     let functions = find_functions(settings)?;
     let loaded_functions: Vec<Arc<Function>> = names.iter().filter_map(|name| functions.get(name)).cloned().collect();
-    if loaded_functions.len() == names.len() {
+    let entries = || loaded.iter().flat_map(|suite| suite.file.cases.iter().flat_map(eval_entries));
+    if entries().all(|entry| functions.get(&entry.name).is_some() && functions.problem_of(entry).is_none()) {
         return Ok(loaded_functions);
     }
     let mut invalid = Vec::new();
@@ -76,7 +81,7 @@ fn load_case_functions(loaded: &[&LoadedSuite], settings: &Settings) -> Result<V
 
 /// Returns the locations where selected cases of a file refer to unknown functions.
 fn find_unknown(loaded: &LoadedSuite, functions: &ProjectFunctions) -> Result<Option<InvalidFile>, Error> {
-    if loaded.file.cases.iter().flat_map(eval_names).all(|name| functions.has(name)) {
+    if loaded.file.cases.iter().flat_map(eval_entries).all(|entry| functions.problem_of(entry).is_none()) {
         return Ok(None);
     }
     // Read the whole file again: a selection does not have the indices of its cases.

@@ -5,13 +5,15 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::case::{Case, EvalFile};
+use karat_core::case::{Case, EvalEntry, EvalFile};
 use karat_json::{Finding, InvalidFile, Problem, Subject, nearest};
-use karat_sandbox::{Function, MAX_SOURCE_BYTES, Rule, display_source, validate};
+use karat_sandbox::{
+    Function, MAX_SOURCE_BYTES, ModuleOutline, ProjectRules, Rule, display_source, outline, validate_with,
+};
 
-use super::cases::located_eval_names;
+use super::cases::located_entries;
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::settings::{EvalForms, Settings};
 
 /// Maximum number of names in a hint.
 const MAX_LISTED_NAMES: usize = 10;
@@ -47,8 +49,9 @@ pub fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Error> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         let display_path = settings.display_path(&path);
-        files.push(FunctionFile::read(path, display_path)?);
+        files.push(FunctionFile::read(path, display_path, &settings.eval_forms)?);
     }
+    remove_helpers(&mut files);
     reject_duplicates(&mut files);
     Ok(ProjectFunctions { folder, has_folder: true, files })
 }
@@ -70,15 +73,19 @@ fn is_function_file(path: &Path) -> bool {
 
 impl FunctionFile {
     /// Reads and validates one file.
-    pub(super) fn read(path: PathBuf, display_path: String) -> Result<Self, Error> {
-        let mut source = Vec::new();
-        // Enough to detect that the source is too long, even with a byte order mark.
-        let limit = MAX_SOURCE_BYTES as u64 + 8;
-        File::open(&path)
-            .and_then(|file| file.take(limit).read_to_end(&mut source))
-            .map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
+    pub(super) fn read(path: PathBuf, display_path: String, forms: &EvalForms) -> Result<Self, Error> {
+        let source =
+            read_source(&path).map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
         let text = Arc::from(display_source(&source));
-        Ok(Self { path, display_path, text, function: validate(&source).map(Arc::new) })
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let helper = |name: &str| {
+            let helper = folder.join(format!("{name}.py"));
+            if helper.is_file() { read_source(&helper).ok() } else { None }
+        };
+        let EvalForms { imports, returns, threshold } = forms;
+        let rules = ProjectRules { imports, returns: *returns, threshold: *threshold, helper: &helper };
+        let function = validate_with(&source, &rules).map(Arc::new);
+        Ok(Self { path, display_path, text, function })
     }
 
     /// Returns the problems of the file, in source order.
@@ -109,6 +116,34 @@ impl FunctionFile {
         let start = self.text.find(&format!("def {name}("))? + "def ".len();
         Some(start..start + name.len())
     }
+}
+
+fn read_source(path: &Path) -> io::Result<Vec<u8>> {
+    let mut source = Vec::new();
+    // Enough to detect that the source is too long, even with a byte order mark.
+    let limit = MAX_SOURCE_BYTES as u64 + 8;
+    File::open(path)?.take(limit).read_to_end(&mut source)?;
+    Ok(source)
+}
+
+/// Removes the files that define no eval function and are imported by another file of the folder.
+fn remove_helpers(files: &mut Vec<FunctionFile>) {
+    if files.iter().all(|file| file.function.is_ok()) {
+        return;
+    }
+    let outlines: Vec<ModuleOutline> =
+        files.iter().map(|file| outline(file.text.as_bytes()).unwrap_or_default()).collect();
+    let is_helper: Vec<bool> = files
+        .iter()
+        .zip(&outlines)
+        .map(|(file, own)| {
+            let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
+            let is_imported = outlines.iter().any(|other| other.imports.contains(&*stem));
+            is_imported && !own.has_eval_function
+        })
+        .collect();
+    let mut is_helper = is_helper.into_iter();
+    files.retain(|_| !is_helper.next().unwrap_or_default());
 }
 
 /// Marks functions with the same name as invalid, since a reference to them would be ambiguous.
@@ -162,23 +197,34 @@ impl ProjectFunctions {
         (message, help)
     }
 
-    /// Returns the references to unknown functions in selected cases of a file; `prefix` is the pointer to the cases.
+    /// Returns the problems of entries in selected cases of a file; `prefix` is the pointer to the cases.
     pub fn unknown_in(&self, file: &EvalFile, prefix: &str, is_selected: impl Fn(&Case) -> bool) -> Vec<Problem> {
         let cases = file.cases.iter().filter(|case| is_selected(case));
-        let references =
-            cases.flat_map(|case| located_eval_names(case).map(move |(pointer, name)| (pointer, case, name)));
-        let unknown = references.filter(|(.., name)| !self.has(name));
-        let problem = |(located, case, name): (String, &Case, &str)| {
-            let (message, help) = self.unknown(name);
-            Problem {
+        let entries = cases.flat_map(|case| located_entries(case).map(move |(pointer, entry)| (pointer, case, entry)));
+        let problem = |(located, case, entry): (String, &Case, &EvalEntry)| {
+            let (message, help) = self.problem_of(entry)?;
+            Some(Problem {
                 pointer: format!("{prefix}/{}{located}", case.location.index),
                 subject: Subject::Value,
                 case_id: Some(case.id.clone()),
                 message,
                 help: Some(help),
-            }
+            })
         };
-        unknown.map(problem).collect()
+        entries.filter_map(problem).collect()
+    }
+
+    /// Returns the message and hint for an entry whose function is unknown or does not take its parameters.
+    pub(super) fn problem_of(&self, entry: &EvalEntry) -> Option<(String, String)> {
+        let name = &entry.name;
+        if !self.has(name) {
+            return Some(self.unknown(name));
+        }
+        let takes_context = self.get(name).is_none_or(|function| function.takes_context);
+        (entry.needs_context() && !takes_context).then(|| {
+            let message = format!("'{name}' has no second parameter, so it does not get 'params' and 'reference'");
+            (message, format!("write 'def {name}(trace, context):'"))
+        })
     }
 
     /// Whether there is a function with this name, valid or not.

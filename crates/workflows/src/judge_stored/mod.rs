@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use karat_core::judgement::EvalOptions;
 use karat_core::port::StoreError;
 use karat_core::stored::TraceFilter;
 use karat_evals::execution::Judge;
@@ -17,7 +18,7 @@ use karat_evals::port::EvalStore;
 use karat_evals::report::StoredEvalRunSummary;
 use karat_evals::tally::Tally;
 use karat_evals::version::{EvalVersion, StoredExecution};
-use karat_sandbox::{Function, Judged, Sandbox, StreamError, validate};
+use karat_sandbox::{Finding, Function, Judged, ProjectRules, Sandbox, StreamError, validate_with};
 use karat_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -222,13 +223,19 @@ fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {
     })
 }
 
+/// Validates code that may use what the options allow, with their helper modules.
+pub(crate) fn validate_as(code: &str, options: &EvalOptions) -> Result<Function, Vec<Finding>> {
+    let helper = |name: &str| options.helpers.get(name).map(|source| source.clone().into_bytes());
+    validate_with(code.as_bytes(), &ProjectRules::of_options(options, &helper))
+}
+
 /// Validates the code of a stored version: it was valid when it was added, but the rules of karat may have changed.
 pub fn validate_version(version: &EvalVersion) -> Result<Function, Error> {
     let refused = |reason: String| {
         let message = format!("version {} of {} is no longer valid: {reason}", version.version, version.eval_id);
         Error::invalid(message).hint(crate::hint::Hint::FixEval)
     };
-    let function = validate(version.code.as_bytes())
+    let function = validate_as(&version.code, &version.options)
         .map_err(|findings| refused(findings.first().map(|finding| finding.message.clone()).unwrap_or_default()))?;
     if function.name != version.eval_id {
         return Err(refused(format!("it defines {}", function.name)));

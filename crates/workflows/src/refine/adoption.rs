@@ -1,5 +1,6 @@
 //! Adoption of a candidate as a new version, and writing it to the eval's file.
 
+use karat_core::judgement::EvalOptions;
 use karat_evals::agreement::{Candidate, Refinement};
 use karat_evals::port::EvalStore;
 use karat_evals::version::{AddedVersion, NewVersion, RefinedNote};
@@ -12,10 +13,11 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::functions::{LoadedFunction, find_functions};
 use crate::hint::Hint;
+use crate::judge_stored::validate_as;
 use crate::settings::Settings;
 
 /// The decision on the candidates of a refinement. This is the complete, serialisable state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adoption {
     pub eval_id: String,
     /// The version that the candidates were measured against.
@@ -25,6 +27,9 @@ pub struct Adoption {
     /// Not empty.
     pub candidates: Vec<AdoptableCode>,
     code_hash: String,
+    /// What the replaced code uses beside the contract's form.
+    #[serde(default)]
+    options: EvalOptions,
     guest_hash: String,
     model: String,
     step: Step,
@@ -117,6 +122,7 @@ impl Adoption {
             code: baseline.version.code.clone(),
             candidates: refinement.candidates.iter().map(candidate).collect(),
             code_hash: baseline.version.code_hash.clone(),
+            options: baseline.version.options.clone(),
             guest_hash: baseline.runner.guest_hash().to_owned(),
             model: refinement.model.clone(),
             step: Step::Choose,
@@ -155,9 +161,12 @@ impl Adoption {
         let Some(candidate) = self.candidate(number) else {
             return Ok(CommandOutcome::Refused(Refusal::UnknownCandidate));
         };
+        let options = validate_as(&candidate.code, &self.options).map(|function| function.options);
         let version = NewVersion {
             eval_id: self.eval_id.clone(),
             code: candidate.code.clone(),
+            // The candidate was valid when it was measured.
+            options: options.unwrap_or_else(|_| self.options.clone()),
             code_hash: candidate.code_hash.clone(),
             guest_hash: self.guest_hash.clone(),
             note: Some(RefinedNote { model: &self.model, approver, explanation: &candidate.explanation }.to_string()),

@@ -43,6 +43,8 @@ impl EvalRunner {
             for (verdicts, judgement) in all.iter_mut().zip(judged_trace.judgements) {
                 let (passed, reason) = match judgement.conclusion {
                     Conclusion::Verdict { passed, reason } => (Some(passed), reason),
+                    // Counts as wrong, like an error, so that no function gets better by saying nothing.
+                    Conclusion::NotApplicable { reason } => (None, reason),
                     Conclusion::Error(error) => (None, error.message),
                 };
                 verdicts.push(RatedVerdict { trace_id: trace_id.clone(), passed, reason, rating });

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use karat_core::chat::ChatModel;
 use karat_core::rubric::total_usage;
 use karat_evals::agreement::{Candidate, Refinement, RefusedCode, SplitAgreement, rank};
+use karat_evals::version::EvalVersion;
 use karat_forge::refine::{Example, ProposedCode, Rewrite, RewriteRequest, TriedCode, rewrite};
-use karat_sandbox::{Finding, Function, validate};
+use karat_sandbox::{Finding, Function};
 
 use super::baseline::Baseline;
 use super::{Event, Request};
 use crate::error::Error;
 use crate::event::EventSink;
+use crate::judge_stored::validate_as;
 
 pub(super) struct Rounds<'r> {
     request: &'r Request,
@@ -55,10 +57,10 @@ impl<'r> Rounds<'r> {
     pub(super) async fn ask(&mut self, model: &dyn ChatModel, events: &mut dyn EventSink<Event>) -> Result<(), Error> {
         let identity = model.identity();
         emit(events, Event::Prompting { model: identity.clone(), traces: self.examples.len() })?;
-        let eval_id = &self.baseline.version.eval_id;
+        let version = &self.baseline.version;
         let mut usages = Vec::new();
         for _ in 0..self.request.rounds {
-            let check = |code: &str| check(code, eval_id).map(drop);
+            let check = |code: &str| check(code, version).map(drop);
             let Rewrite { candidates, refused, problem, usage } =
                 match rewrite(model, self.rewrite_request(), &check).await {
                     Ok(rewritten) => rewritten,
@@ -85,9 +87,7 @@ impl<'r> Rounds<'r> {
         let Baseline { version, traces, verdicts: current, runner } = self.baseline;
         let (functions, explanations): (Vec<Arc<Function>>, Vec<String>) = proposed
             .into_iter()
-            .filter_map(|candidate| {
-                Some((Arc::new(check(&candidate.code, &version.eval_id).ok()?), candidate.explanation))
-            })
+            .filter_map(|candidate| Some((Arc::new(check(&candidate.code, version).ok()?), candidate.explanation)))
             .unzip();
         if functions.is_empty() {
             return Ok(());
@@ -129,15 +129,16 @@ fn emit(events: &mut dyn EventSink<Event>, event: Event) -> Result<(), Error> {
     if events.emit(event).is_break() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-/// Validates code of a model; the errors are sent back to it.
-fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
+/// Validates code of a model, which may use what the version uses; the errors are sent back to it.
+pub(super) fn check(code: &str, version: &EvalVersion) -> Result<Function, Vec<String>> {
+    let EvalVersion { eval_id, options, .. } = version;
     let text = |finding: &Finding| {
         let line = code.get(..finding.range.start).map_or(1, |before| before.matches('\n').count() + 1);
         let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
         format!("line {line}: {}{help}", finding.message)
     };
-    let function = validate(code.as_bytes()).map_err(|findings| findings.iter().map(text).collect::<Vec<_>>())?;
-    if function.name == eval_id {
+    let function = validate_as(code, options).map_err(|findings| findings.iter().map(text).collect::<Vec<_>>())?;
+    if function.name == *eval_id {
         Ok(function)
     } else {
         Err(vec![format!("the function is called {}, and must be called {eval_id}", function.name)])

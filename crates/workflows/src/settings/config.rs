@@ -2,14 +2,15 @@
 
 use karat_agents::{Price, ProviderConfig};
 use karat_core::gate::Gates;
-use karat_core::judgement::LowerLimits;
+use karat_core::judgement::{LowerLimits, ReturnForm};
 use karat_core::tokenizer::Tokenizer;
 use karat_evals::agreement;
 use karat_json::{
-    Finding, ObjectReader, Path, Problems, parse, read_bool, read_count, read_enum, read_positive_count,
+    Finding, ObjectReader, Path, Problems, parse, read_array, read_bool, read_count, read_enum, read_positive_count,
     read_positive_number, read_string, read_string_map, read_strings, type_name,
 };
 use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
+use karat_sandbox::OPTIONAL_MODULES;
 use karat_tools::contract::Silence;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,6 +149,14 @@ config_keys! {
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
     /// Limits of eval functions.
     eval_limits: LowerLimits = "evalLimits" as Json, LowerLimits::read;
+    /// Modules of the standard library that eval functions may import, beside json, re and typing.
+    #[schemars(extend("items" = {"type": "string", "enum": OPTIONAL_MODULES}, "uniqueItems" = true))]
+    eval_imports: Vec<String> = "evalImports" as List, read_modules;
+    /// What eval functions may return: `contract` is `(bool, str)`; `flexible` also a bool, a number, a dict with `pass`
+    /// or `score`, or None if the function is not applicable (default: contract).
+    eval_returns: ReturnForm = "evalReturns" as Text, |value, path, problems| { read_enum(value, path, problems, &ReturnForm::NAMES, ReturnForm::from_name) };
+    /// The score from which on a flexible eval function passes (default: 0.5).
+    eval_threshold: f64 = "evalThreshold" as Number, read_threshold;
     /// Thresholds for the alert of `karat eval agreement`.
     agreement: agreement::Limits = "agreement" as Json, agreement::Limits::read;
     /// The store of traces, evals, verdicts, feedback and runs: a file or a `postgres://` URL.
@@ -237,6 +246,23 @@ impl Config {
             None => Err(Finding::locate_all(text, problems.into_list())),
         }
     }
+}
+
+/// Reads the names of modules that eval functions may import.
+fn read_modules(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    read_array(value, path, problems, |value, path, problems| {
+        read_enum(value, path, problems, &OPTIONAL_MODULES, |name| {
+            OPTIONAL_MODULES.contains(&name).then(|| name.to_owned())
+        })
+    })
+}
+
+fn read_threshold(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    let number = value.as_f64();
+    if number.is_none() {
+        problems.at(path, format!("{} must be a number, found {}", path.name(), type_name(value)));
+    }
+    number
 }
 
 pub(crate) fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use karat_agents::{KnownProvider, Parameters, Price, ProviderConfig};
 use karat_core::gate::Gates;
-use karat_core::judgement::LowerLimits;
+use karat_core::judgement::{DEFAULT_THRESHOLD, LowerLimits, ReturnForm};
 use karat_core::redact::Redactor;
 use karat_core::tokenizer::Tokenizer;
 use karat_evals::agreement::Thresholds;
@@ -94,6 +94,8 @@ pub struct Settings {
     pub live: LiveTools,
     /// Limits of eval functions below the built-in maximum.
     pub eval_limits: LowerLimits,
+    /// What eval functions may use beside the contract's form.
+    pub eval_forms: EvalForms,
     /// Thresholds of the agreement alert.
     pub agreement: Thresholds,
     pub store: Location,
@@ -108,6 +110,16 @@ pub struct Settings {
 pub struct WithBase<T> {
     pub value: T,
     pub base: PathBuf,
+}
+
+/// What eval functions may use beside the contract's form.
+#[derive(Debug, Clone)]
+pub struct EvalForms {
+    /// Modules of the standard library.
+    pub imports: Vec<String>,
+    pub returns: ReturnForm,
+    /// Scores from this value on pass.
+    pub threshold: f64,
 }
 
 /// The silenced rules, and the file that declares them, if any.
@@ -206,6 +218,11 @@ impl Settings {
             max_cost_usd: overrides.max_cost_usd.or(file.max_cost_usd),
             live: LiveTools::resolve(&overrides, &file, &resolver, redactor)?,
             eval_limits: overrides.eval_limits.or(file.eval_limits).unwrap_or_default(),
+            eval_forms: EvalForms {
+                imports: overrides.eval_imports.clone().or_else(|| file.eval_imports.clone()).unwrap_or_default(),
+                returns: overrides.eval_returns.or(file.eval_returns).unwrap_or_default(),
+                threshold: overrides.eval_threshold.or(file.eval_threshold).unwrap_or(DEFAULT_THRESHOLD),
+            },
             agreement: Thresholds::from(overrides.agreement.or(file.agreement).unwrap_or_default()),
             store: store_location(overrides.store.as_deref(), file.store.as_deref(), &resolver, redactor)?,
             model: model_options(overrides, file, &resolver),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
+use karat_core::judgement::EvalOptions;
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
 use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
@@ -54,6 +55,7 @@ impl ProjectStore {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
             code: code.to_owned(),
+            options: EvalOptions::default(),
             code_hash: code.to_owned(),
             guest_hash: "guest".to_owned(),
             note: None,
@@ -84,6 +86,8 @@ impl ProjectStore {
             code_hash: "code".to_owned(),
             guest_hash: None,
             executed_at: Timestamp::UNIX_EPOCH,
+            applicable: true,
+            score: None,
         };
         self.0.put_executions(&[execution]).await.unwrap();
     }

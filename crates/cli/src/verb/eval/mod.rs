@@ -1,6 +1,7 @@
 //! `karat eval`: Python functions that judge traces.
 
 mod add_case;
+mod adopt;
 mod agreement;
 mod batch;
 mod check;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         EvalAction::Show(args) => stored_evals::show(args, surface),
         EvalAction::History(args) => stored_evals::history(&args, surface),
         EvalAction::New(args) => new::run(&args, surface),
+        EvalAction::Adopt(args) => adopt::run(&args, surface),
         EvalAction::AddCase(args) => add_case::run(&args, surface),
         EvalAction::Test(args) => test::run(&args, surface),
         EvalAction::Agreement(args) => agreement::run(args, surface),

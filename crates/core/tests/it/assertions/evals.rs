@@ -86,3 +86,37 @@ fn a_function_that_did_not_run_is_skipped() {
     assert_eq!((verdict.assertions_run, verdict.assertions_skipped, verdict.vacuous), (0, 1, true));
     assert_eq!(verdict.warnings, ["evals: eval_a was not run"]);
 }
+
+#[test]
+fn a_function_that_is_not_applicable_is_skipped() {
+    let verdict = with_functions(json!({ "eval_a": [null, "no refund"], "eval_b": [true, "", 0.75] })).judge(FIRST);
+    assert_eq!((verdict.passed(), verdict.assertions_run, verdict.assertions_skipped), (true, 2, 1));
+    let [skipped, scored] = &verdict.evals[..] else { panic!("{:?}", verdict.evals) };
+    assert_eq!((skipped.applicable, skipped.result, skipped.reason.as_deref()), (false, None, Some("no refund")));
+    assert_eq!((scored.applicable, scored.result, scored.score), (true, Some(true), Some(0.75)));
+    assert_eq!((&skipped.error, skipped.error_kind), (&None, None));
+}
+
+#[test]
+fn a_failure_names_the_score() {
+    let verdict = with_functions(json!({ "eval_a": [false, "far off", 0.25] })).judge(FIRST);
+    assert_eq!(messages(&verdict), ["evals: eval_a failed with score 0.25: far off"]);
+}
+
+#[test]
+fn tokens_in_parameters_are_resolved() {
+    let entry =
+        |value: &str| json!([{ "name": "eval_a", "params": { "min": value, "list": [1] }, "reference": value }]);
+    let judge = |value: &str| {
+        let scenario = Scenario::new(json!({ "evals": entry(value) }), json!({ "response": "rain" }));
+        scenario.with("functions", json!({ "eval_a": [true, ""] })).with("seed", json!({ "min": 3 })).judge(ALL)
+    };
+    let verdict = judge("{{seed:min}}");
+    let eval = &verdict.evals[0];
+    assert_eq!((&eval.params["min"], &eval.params["list"], &eval.reference), (&json!(3), &json!([1]), &Some(json!(3))));
+    let verdict = judge("{{seed:max}}");
+    assert_eq!((verdict.evals.len(), verdict.assertions_run, verdict.assertions_skipped), (0, 0, 1));
+    assert_eq!(verdict.skipped_tokens, ["{{seed:max}}"]);
+    let verdict = judge("{{sed:min}}");
+    assert_eq!(verdict.warnings, ["'{{sed:min}}' is not a valid token and is passed literally"]);
+}

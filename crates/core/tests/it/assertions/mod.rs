@@ -108,8 +108,9 @@ impl Scenario {
             tokenizer: Tokenizer::from_name(tokenizer).expect("known tokenizer"),
         };
         let mut pending = PendingVerdict::start(evidence, strictness);
-        while let Some(result) = pending.next_eval().and_then(|name| self.0["functions"].get(name)) {
-            pending.record_eval(judgement(result));
+        while let Some(call) = pending.next_eval() {
+            let Some(result) = self.0["functions"].get(call.name) else { break };
+            pending.record_eval(call, judgement(result));
         }
         pending.finish()
     }
@@ -138,14 +139,22 @@ enum Outcome {
 
 use Outcome::{Fails, Holds, Nothing, Skipped};
 
-/// Parses the result of an eval function: `[true, reason]`, or an error as `[kind, message]`.
+/// Parses the result of an eval function: `[true, reason]`, `[null, reason]` if it is not applicable, or an error as
+/// `[kind, message]`; a third element is the score.
 fn judgement(result: &Value) -> Judgement {
     let text = result[1].as_str().expect("text").to_owned();
     let conclusion = match &result[0] {
         Value::Bool(passed) => Conclusion::Verdict { passed: *passed, reason: text },
+        Value::Null => Conclusion::NotApplicable { reason: text },
         kind => Conclusion::Error(EvalError::new(serde_json::from_value(kind.clone()).expect("error kind"), text)),
     };
-    Judgement { conclusion, elapsed: Duration::from_millis(3), stdout: "printed".to_owned(), stderr: String::new() }
+    Judgement {
+        conclusion,
+        score: result[2].as_f64(),
+        elapsed: Duration::from_millis(3),
+        stdout: "printed".to_owned(),
+        stderr: String::new(),
+    }
 }
 
 /// Successful calls of these tools.

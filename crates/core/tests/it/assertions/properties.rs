@@ -2,7 +2,7 @@
 
 use karat_core::assertion::{AssertionVerdict, Evidence, Failure, Field, Mode, Strictness, Verdict, judge};
 use karat_core::case::{
-    CallSelector, Case, CaseLocation, Expectation, Input, ParamAssertion, ParamCheck, ToolsCalledMatch,
+    CallSelector, Case, CaseLocation, EvalEntry, Expectation, Input, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
@@ -127,7 +127,8 @@ prop_compose! {
         Expectation {
             response_non_empty, response_contains, response_contains_any, response_not_contains, response_matches,
             max_latency_ms, max_tokens, response_json_schema, min_length, max_length, max_cost_usd,
-            max_first_token_ms, numbers_grounded, evals,
+            max_first_token_ms, numbers_grounded,
+            evals: evals.map(|names| names.into_iter().map(EvalEntry::new).collect()),
             ..routing
         }
     }

@@ -74,6 +74,7 @@ async fn counts_verdicts_by_rating(Case { store, .. }: Case<'_>) {
         failed_negative: 1,
         neutral: 2,
         unrated: 2,
+        not_applicable: 0,
         errored: 4,
     };
     assert_eq!(store.agreement("eval_x", 1).await.expect("counts"), expected);

@@ -1,8 +1,9 @@
 //! Evals, versions and executions.
 
+use karat_core::judgement::{ErrorKind, EvalOptions};
 use karat_core::port::TraceStore;
 use karat_core::stored::{NewTrace, TraceFilter};
-use karat_evals::port::EvalStore;
+use karat_evals::port::{ComparisonStore, EvalStore};
 use karat_evals::version::{AddedVersion, NewVersion, StoredExecution, VersionCounts};
 use karat_store::Store;
 
@@ -21,6 +22,7 @@ contract! {
     rejects_executions_of_missing_traces_and_versions
     summaries_count_the_newest_version
     counts_every_version
+    counts_what_is_not_applicable_apart
     stores_many_executions
 }
 
@@ -198,10 +200,48 @@ async fn counts_every_version(Case { store, .. }: Case<'_>) {
     judge("eval_a", 3, &[Some(false), Some(false), Some(true)]).await;
     judge("eval_a", 3, &[Some(true)]).await;
     judge("eval_b", 1, &[Some(true)]).await;
-    let counts = |version, passed, failed, errored| VersionCounts { version, passed, failed, errored };
+    let counts =
+        |version, passed, failed, errored| VersionCounts { version, passed, failed, not_applicable: 0, errored };
     let expected = [counts(1, 1, 0, 1), counts(3, 2, 1, 0)];
     assert_eq!(store.version_counts("eval_a").await.expect("counts"), expected);
     assert_eq!(store.version_counts("eval_c").await.expect("counts"), []);
+}
+
+async fn counts_what_is_not_applicable_apart(Case { store, .. }: Case<'_>) {
+    let traces = traces(store, 4).await;
+    let options = EvalOptions {
+        imports: vec!["math".to_owned()],
+        threshold: Some(0.25),
+        helpers: [("helpers".to_owned(), "X = 'é'\n".to_owned())].into(),
+    };
+    let new = NewVersion { options: options.clone(), ..version("eval_a", "one") };
+    store.add_version(&new).await.expect("added");
+    assert_eq!(store.versions("eval_a").await.expect("versions")[0].options, options);
+    let results = [(Some(true), true), (Some(false), true), (None, false), (None, true)];
+    let with_score = |(trace, (result, applicable)): (&NewTrace, (Option<bool>, bool))| StoredExecution {
+        applicable,
+        score: result.map(|passed| if passed { 0.75 } else { 0.1 }),
+        error: (applicable && result.is_none()).then(|| "KeyError".to_owned()),
+        error_kind: (applicable && result.is_none()).then_some(ErrorKind::Exception),
+        ..execution("eval_a", 1, trace, result)
+    };
+    let mut executions: Vec<StoredExecution> = traces.iter().zip(results).map(with_score).collect();
+    store.put_executions(&executions).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 9).await.expect("executions"), executions);
+    let counts = async || {
+        let counts = store.version_counts("eval_a").await.expect("counts")[0];
+        let summary = store.evals().await.expect("evals").remove(0);
+        assert_eq!((summary.passed, summary.not_applicable), (counts.passed, counts.not_applicable));
+        (counts.passed, counts.failed, counts.not_applicable, counts.errored)
+    };
+    assert_eq!(counts().await, (1, 1, 1, 1));
+    assert_eq!(store.agreement("eval_a", 1).await.expect("counts").not_applicable, 1);
+    // A later judgement moves the trace to another count.
+    executions[3].applicable = false;
+    executions[3].error = None;
+    executions[3].error_kind = None;
+    store.put_executions(&executions).await.expect("stored");
+    assert_eq!(counts().await, (1, 1, 2, 0));
 }
 
 async fn stores_many_executions(Case { store, .. }: Case<'_>) {

@@ -1,0 +1,163 @@
+//! The imports of an evaluator, and where they come from in the sandbox.
+
+use std::collections::BTreeSet;
+
+use ruff_python_ast::{Alias, Stmt};
+
+use super::framework::Framework;
+use crate::modules::{OPTIONAL_MODULES, entry_of, is_common, root};
+
+/// An imported name.
+pub(super) struct Imported<'a> {
+    /// The module; a relative one starts with a dot.
+    pub(super) module: String,
+    /// The name that is imported from the module; `None` for the module itself.
+    pub(super) member: Option<&'a str>,
+    /// The name that it gets.
+    pub(super) alias: Option<&'a str>,
+}
+
+impl<'a> Imported<'a> {
+    /// Returns the names that an import statement imports, of those that are used; `None` for other statements.
+    pub(super) fn of(stmt: &'a Stmt, used: &BTreeSet<&str>) -> Option<Vec<Self>> {
+        let is_used = |alias: &Alias| {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            name == "*" || used.contains(root(name))
+        };
+        match stmt {
+            Stmt::Import(import) => {
+                let names = import.names.iter().filter(|alias| is_used(alias));
+                let imported = |alias: &'a Alias| Self {
+                    module: alias.name.to_string(),
+                    member: None,
+                    alias: alias.asname.as_deref(),
+                };
+                Some(names.map(imported).collect())
+            }
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_deref().unwrap_or_default();
+                let module = format!("{}{module}", ".".repeat(usize::try_from(import.level).unwrap_or_default()));
+                let names = import.names.iter().filter(|alias| module == "__future__" || is_used(alias));
+                let imported = |alias: &'a Alias| Self {
+                    module: module.clone(),
+                    member: Some(alias.name.as_str()),
+                    alias: alias.asname.as_deref(),
+                };
+                Some(names.map(imported).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the statement that imports only this name.
+    pub(super) fn statement(&self) -> String {
+        let alias = self.alias.map(|alias| format!(" as {alias}")).unwrap_or_default();
+        match self.member {
+            Some(member) => format!("from {} import {member}{alias}", self.module),
+            None => format!("import {}{alias}", self.module),
+        }
+    }
+
+    /// Returns the name that it binds.
+    pub(super) fn bound(&self) -> &str {
+        self.alias.or(self.member).unwrap_or_else(|| root(&self.module))
+    }
+}
+
+/// Where a module comes from in the sandbox.
+pub(super) enum ModuleOrigin {
+    Common,
+    Optional(&'static str),
+    /// A module of the framework, whose classes have stand-ins.
+    StandIn,
+    Helper,
+    Unavailable(String),
+}
+
+pub(super) fn origin_of(module: &str, framework: Framework, has_module: &dyn Fn(&str) -> bool) -> ModuleOrigin {
+    let local = module.trim_start_matches('.');
+    if module.starts_with('.') {
+        return if has_module(local) && !local.is_empty() {
+            ModuleOrigin::Helper
+        } else {
+            ModuleOrigin::Unavailable(format!("it imports '{module}', which is not a file beside it"))
+        };
+    }
+    if is_common(module) || module == "__future__" {
+        return ModuleOrigin::Common;
+    }
+    let is_package = |entry: &&str| root(entry) == module && *entry != module;
+    if let Some(entry) = OPTIONAL_MODULES.into_iter().find(is_package) {
+        return ModuleOrigin::Optional(entry);
+    }
+    if let Some(entry) = entry_of(module, OPTIONAL_MODULES.into_iter()) {
+        return ModuleOrigin::Optional(entry);
+    }
+    if framework.modules().contains(&root(module)) {
+        return ModuleOrigin::StandIn;
+    }
+    if has_module(module) {
+        return ModuleOrigin::Helper;
+    }
+    ModuleOrigin::Unavailable(unavailable(module))
+}
+
+/// Says why a module is not available.
+pub fn unavailable(module: &str) -> String {
+    const REASONS: [(&str, &[&str]); 4] = [
+        (
+            "a model",
+            &[
+                "anthropic",
+                "autoevals",
+                "azure",
+                "boto3",
+                "botocore",
+                "cohere",
+                "google",
+                "groq",
+                "langchain",
+                "langchain_anthropic",
+                "langchain_core",
+                "langchain_openai",
+                "litellm",
+                "mistralai",
+                "ollama",
+                "openai",
+                "openevals",
+                "pydantic_ai",
+                "ragas",
+                "sentence_transformers",
+                "torch",
+                "transformers",
+                "vertexai",
+            ],
+        ),
+        ("the network", &["aiohttp", "http", "httpx", "requests", "socket", "urllib", "urllib3", "websockets"]),
+        (
+            "files, a process or the environment",
+            &[
+                "asyncio",
+                "dotenv",
+                "glob",
+                "io",
+                "multiprocessing",
+                "os",
+                "pathlib",
+                "shutil",
+                "sqlite3",
+                "subprocess",
+                "sys",
+                "tempfile",
+                "threading",
+                "time",
+            ],
+        ),
+        ("a package with machine code", &["cv2", "numpy", "pandas", "PIL", "scipy", "sklearn", "spacy", "rapidfuzz"]),
+    ];
+    let need = REASONS.iter().find(|(_, modules)| modules.contains(&root(module)));
+    match need {
+        Some((need, _)) => format!("it imports '{module}', which needs {need}"),
+        None => format!("it imports '{module}', which the sandbox does not have"),
+    }
+}

@@ -1,0 +1,34 @@
+# Stand-ins for classes and decorators of phoenix.
+class EvaluationResult:
+    def __init__(self, score=None, label=None, explanation=None, metadata=None, **_):
+        self.score, self.label, self.explanation, self.metadata = score, label, explanation, metadata
+
+
+class Score(EvaluationResult):
+    def __init__(self, name=None, score=None, label=None, explanation=None, metadata=None, **rest):
+        super().__init__(score, label, explanation, metadata)
+        self.name = name
+
+
+class CodeEvaluator:
+    """The base of evaluators that are classes."""
+
+
+Evaluator = CodeEvaluator
+
+
+def create_evaluator(*arguments, **_):
+    return arguments[0] if arguments and callable(arguments[0]) else lambda function: function
+
+
+_MEMBERS.update(EvaluationResult=EvaluationResult, Score=Score, create_evaluator=create_evaluator)
+_verdict_of_value = _verdict
+
+
+def _verdict(value):
+    """A tuple is one result: its number is the score, and its longest text explains it."""
+    if isinstance(value, tuple):
+        scores = [part for part in value if isinstance(part, (bool, int, float))]
+        texts = [part for part in value if isinstance(part, str)]
+        return _verdict_of_value(EvaluationResult(scores[0] if scores else None, texts[0] if texts else None, texts[-1] if texts else None))
+    return _verdict_of_value(value)
