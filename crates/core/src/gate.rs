@@ -291,7 +291,7 @@ mod tests {
     #[case(json!({"passRate": 0.95, "maxCostUsd": 0, "p95LatencyMs": 1500, "maxRegressions": 0, "rubricScore": 1}), &[])]
     #[case(json!({"passRate": null}), &[])]
     #[case(json!({"passRate": 95}), &["/passRate 'passRate' must be a number between 0 and 1, found 95 (did you mean 0.95?)"])]
-    #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number between 0 and 1, found -1"])]
+    #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number between 0 and 1, found -1 (1 means 100 %, 0.95 means 95 %)"])]
     #[case(json!({"passRate": 1.5}), &["/passRate 'passRate' must be a number between 0 and 1, found 1.5 (1 means 100 %, 0.95 means 95 %)"])]
     #[case(json!({"passrate": "high"}), &["/passrate unknown key 'passrate' (did you mean 'passRate'?)"])]
     #[case(json!({"maxCostUsd": -1, "p95LatencyMs": 0, "maxRegressions": 1.5}), &[

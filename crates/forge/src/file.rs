@@ -381,7 +381,7 @@ mod tests {
         let ours = [case("gs-get-weather-002", "ours"), case("gs-get-weather-003", "ours too")];
         let file = write(Some(&old.to_string()), &ours, &[approval(&["gs-get-weather-002", "gs-get-weather-003"])]);
         assert_eq!(file.renumbered, [("gs-get-weather-002".to_owned(), "gs-get-weather-004".to_owned())]);
-        assert_eq!(file.added, ["gs-get-weather-004", "gs-get-weather-003"]);
+        assert_eq!(file.added, ["gs-get-weather-003", "gs-get-weather-004"]);
         let tree: Value = serde_json::from_str(&file.text).expect("JSON");
         let approved = &tree["metadata"]["approvals"][0]["cases"];
         assert_eq!(*approved, json!(["gs-get-weather-004", "gs-get-weather-003"]));

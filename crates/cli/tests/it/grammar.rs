@@ -52,13 +52,13 @@ fn help_of_run_lists_common_flags_first() {
 
 #[rstest]
 #[case(&["check"], 12)]
-#[case(&["coverage"], 6)]
-#[case(&["tools"], 5)]
-#[case(&["tools", "lock"], 4)]
-#[case(&["runs", "merge"], 3)]
-#[case(&["eval", "refine"], 9)]
-#[case(&["eval", "test"], 1)]
-#[case(&["trace", "list"], 2)]
+#[case(&["coverage"], 7)]
+#[case(&["tools"], 6)]
+#[case(&["tools", "lock"], 5)]
+#[case(&["runs", "merge"], 4)]
+#[case(&["eval", "refine"], 10)]
+#[case(&["eval", "test"], 2)]
+#[case(&["trace", "list"], 3)]
 fn verbs_accept_only_relevant_configuration(#[case] verb: &[&str], #[case] most: usize) {
     let configuration = flags(verb, "Configuration");
     assert!(configuration.contains(&"--config".to_owned()), "{configuration:?}");

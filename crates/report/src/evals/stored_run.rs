@@ -50,9 +50,6 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         (1.., _) => palette.failure(counts),
         _ => palette.success(counts),
     };
-    if summary.judged > 0 && summary.judged_before > 0 {
-        let _ = write!(text, "\n{} already stored", counted(summary.judged_before, "verdict"));
-    }
     if !is_quiet && summary.judged > 0 {
         let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));
     }

@@ -23,7 +23,7 @@ const TITLES: [&str; 11] = [
 
 /// The titles for narrow terminals.
 const SHORT_TITLES: [&str; 11] =
-    ["run", "started", "passed", "fail", "error", "not run", "skip", "regr", "rubrics", "bad", "missing"];
+    ["run", "started", "passed", "fail", "err", "left", "skip", "regr", "rubrics", "bad", "missing"];
 
 /// Minimum width of the agent column.
 const MIN_AGENT_WIDTH: usize = 12;
@@ -112,7 +112,10 @@ mod tests {
         let list = RunList { total: 1, runs: vec![run] };
         let text = run_list_text(&list, &["019a0000".to_owned()], settings());
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r"
+        run       started            passed  fail  err  left  skip  regr  agent
+        019a0000  2026-11-18 10:00  580/600    20    3    10    12     2  pytho…nswer +1
+        ");
     }
 
     #[test]
