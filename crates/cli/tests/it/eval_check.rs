@@ -18,7 +18,7 @@ fn shows_findings_in_their_source() {
         "import of 'os' is not allowed (import)",
         "[tone.py:1:14]",
         "1 │ import json, os",
-        "'eval_tone' must have the parameters (trace) or (trace, context) (function)",
+        "'eval_tone' must have the parameters (trace) or (trace, context)",
         "the double-underscore attribute '__class__' is not allowed (dunder)",
         "[tone.py:4:15]",
         "the name 'eval' is blocked (name)",
