@@ -83,7 +83,9 @@ impl Parts<'_, '_> {
             return Ok(Code { main, helper: None, notes });
         }
         let module = helper_name(self.name);
-        let used: String = CALLED.iter().filter(|name| value.contains(*name)).map(|name| format!(", {name}")).collect();
+        let used: Vec<String> =
+            CALLED.iter().filter(|name| value.contains(*name)).map(|name| format!(", {name}")).collect();
+        let used = used.concat();
         let import = format!("from {module} import _verdict{used}\nfrom {module} import {source_name} as _evaluator\n");
         let main = format!("{title}\n{import}\n{SETTINGS}\n\n{function}");
         Ok(Code { main, helper: Some(format!("{head}{SETTINGS}\n\n{body}")), notes })
@@ -108,14 +110,14 @@ impl Parts<'_, '_> {
             let Line::Import { import, is_stand_in: true } = line else { continue };
             let bound = import.bound();
             match import.member {
-                None => lines.push_str(&format!("{bound} = _Package()\n")),
+                None => lines.extend([bound, " = _Package()\n"]),
                 Some(member) if source.contains(&format!("{member}=")) || defines(source, member) => {
                     if bound != member {
-                        lines.push_str(&format!("{bound} = {member}\n"));
+                        lines.extend([bound, " = ", member, "\n"]);
                     }
                 }
                 Some(member) => {
-                    lines.push_str(&format!("{bound} = _Package()\n"));
+                    lines.extend([bound, " = _Package()\n"]);
                     notes.push(format!(
                         "'{member}' of {} has no stand-in: it can only be used in annotations",
                         import.module

@@ -14,7 +14,9 @@ pub(super) fn is_parameter(parameters: &Parameters) -> bool {
 /// Whether one of the targets of a comprehension is named `input`.
 pub(super) fn is_target(generators: &[Comprehension]) -> bool {
     let mut binding = Binding::default();
-    generators.iter().for_each(|generator| binding.visit_expr(&generator.target));
+    for generator in generators {
+        binding.visit_expr(&generator.target);
+    }
     binding.is_bound
 }
 

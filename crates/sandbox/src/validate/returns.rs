@@ -18,14 +18,15 @@ pub(super) fn threshold(body: &[Stmt], rules: &ProjectRules<'_>) -> (Option<f64>
     let (mut form, mut threshold) = (rules.returns, rules.threshold);
     for (name, value) in body.iter().filter_map(constant) {
         match name {
-            RETURNS => match value.as_string_literal_expr().and_then(|text| ReturnForm::from_name(text.value.to_str()))
-            {
-                Some(given) => form = given,
-                None => {
+            RETURNS => {
+                let word = value.as_string_literal_expr().map(|text| text.value.to_str());
+                if let Some(given) = word.and_then(ReturnForm::from_name) {
+                    form = given;
+                } else {
                     let message = format!("{RETURNS} must be \"contract\" or \"flexible\"");
                     findings.push(finding(value.range(), message, None));
                 }
-            },
+            }
             THRESHOLD => match number(value) {
                 Some(given) => threshold = given,
                 None => findings.push(finding(value.range(), format!("{THRESHOLD} must be a number"), None)),
