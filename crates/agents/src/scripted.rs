@@ -85,7 +85,7 @@ pub struct ScriptedAgent {
 /// The reply to a message.
 #[derive(Debug)]
 enum Reply {
-    Single(Answer),
+    Single(Box<Answer>),
     /// One per turn of the conversation that begins with the message.
     Turns(Vec<Answer>),
 }
@@ -131,7 +131,7 @@ fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
 
 fn read_reply(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Reply> {
     if value.get("turns").is_none() {
-        return read_answer(value, path, problems).map(Reply::Single);
+        return read_answer(value, path, problems).map(|answer| Reply::Single(Box::new(answer)));
     }
     let mut object = ObjectReader::open(value, path, problems)?;
     let turns = object.required("turns", path, problems, |value, path, problems| {

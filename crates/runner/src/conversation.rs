@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use karat_core::assertion::{ConversationVerdict, PendingVerdict, Verdict, response_marks};
-use karat_core::case::OnTurnFailure;
+use karat_core::case::{Expectation, OnTurnFailure};
 use karat_core::conversation::{Exchange, total_trace};
 use karat_core::port::{AgentError, TrialContext, WaitGuard};
 use karat_core::result::{CaseDetails, TurnDetails};
@@ -65,7 +65,7 @@ pub(crate) async fn run_conversation(
                 progress.exchanges.push(Exchange { message: turn.message.clone(), trace });
                 // Judging counts neither as latency nor towards the timeout.
                 let wait = WaitGuard::begin(watch);
-                let is_slow = turn.expect.as_ref().is_some_and(|expect| expect.is_slow_to_judge());
+                let is_slow = turn.expect.as_ref().is_some_and(Expectation::is_slow_to_judge);
                 let judge = move |shared: &SharedState, progress: Progress| judge_turn(shared, unit, number, progress);
                 progress = match in_background(shared, is_slow, progress, judge).await {
                     Ok(progress) => progress,

@@ -17,6 +17,7 @@ use crate::shared::SharedState;
 use crate::timeout::panic_message;
 
 /// What is judged at once: a case, or a turn as a case of its own.
+#[derive(Clone, Copy)]
 pub(crate) struct Part<'p> {
     pub(crate) suite: usize,
     pub(crate) case: &'p Case,

@@ -144,7 +144,7 @@ impl ModelAgent {
             if turn.calls.is_empty() {
                 trace.response = turn.text;
                 trace.stop_reason = Some("final".to_owned());
-                self.client.push_answer(messages, turn.message);
+                push_answer(messages, turn.message);
                 break;
             }
             let mut results = Vec::with_capacity(turn.calls.len());
@@ -243,14 +243,12 @@ impl Agent for ModelAgent {
                 .map(|stubs| sorted(&Value::Object(stubs.into_owned())).to_string())
                 .unwrap_or_default()
         };
-        match &case.input {
+        if let Some(input) = &case.input {
             // Always append two lines, so that a message cannot equal another message with its stubs.
-            Some(input) => format!("{}\n{turns}\n{}", input.message, stubs(0)),
-            None => {
-                let messages = case.messages().enumerate().map(|(turn, message)| json!([message, stubs(turn)]));
-                format!("\0{}\n{turns}\n", messages.collect::<Value>())
-            }
+            return format!("{}\n{turns}\n{}", input.message, stubs(0));
         }
+        let messages = case.messages().enumerate().map(|(turn, message)| json!([message, stubs(turn)]));
+        format!("\0{}\n{turns}\n", messages.collect::<Value>())
     }
 
     fn mode(&self, case: &Case) -> Mode {
@@ -330,5 +328,13 @@ fn split_arguments(arguments: Arguments) -> (Map<String, Value>, Option<String>)
     match arguments {
         Arguments::Object(map) => (map, None),
         Arguments::Invalid(text) => (Map::new(), Some(text)),
+    }
+}
+
+/// Adds the model's answer to the messages of a conversation.
+fn push_answer(messages: &mut Vec<Value>, answer: Value) {
+    // An empty list of blocks is rejected; the next message of the user then follows the last one.
+    if answer.get("content").and_then(Value::as_array).is_none_or(|blocks| !blocks.is_empty()) {
+        messages.push(answer);
     }
 }

@@ -142,14 +142,6 @@ impl ModelClient {
         }
     }
 
-    /// Adds the model's answer to the messages of a conversation.
-    pub(super) fn push_answer(&self, messages: &mut Vec<Value>, answer: Value) {
-        // An empty list of blocks is rejected; the next message of the user then follows the last one.
-        if answer.get("content").and_then(Value::as_array).is_none_or(|blocks| !blocks.is_empty()) {
-            messages.push(answer);
-        }
-    }
-
     /// Requests the next turn of a conversation.
     pub(super) async fn next_turn(
         &self,

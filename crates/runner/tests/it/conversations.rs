@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Act, FakeAgent, FinishedRun, plan, run_plan, suite};
 
-fn conversation(turns: Value, more: Value) -> Case {
+/// `fields` are further fields of the case.
+fn conversation(turns: &Value, fields: &Value) -> Case {
     let mut case = json!({"id": "ls-a-001", "turns": turns});
-    let Value::Object(more) = more else { panic!("not an object") };
-    case.as_object_mut().unwrap().extend(more);
+    case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     Case::read_one(&case).unwrap()
 }
 
@@ -49,7 +49,7 @@ async fn the_case_is_judged_over_all_turns() {
         70,
         answer("paid", "pay", json!(2)),
     );
-    let run = run_case(conversation(turns, json!({"expect": expect})), agent, Strictness::default()).await;
+    let run = run_case(conversation(&turns, &json!({"expect": expect})), agent, Strictness::default()).await;
     let case = run.case("ls-a-001");
     assert_eq!(case.error.as_deref(), Some("maxLatencyMs: expected at most 119 ms but it took 120 ms"));
     assert_eq!(case.failures[0].pointer, "/expect/maxLatencyMs");
@@ -69,7 +69,7 @@ async fn a_turn_may_use_numbers_of_earlier_turns() {
         0,
         Act::reply("4411 has 5 left and 7 more"),
     );
-    let run = run_case(conversation(turns, json!({})), agent, Strictness::default()).await;
+    let run = run_case(conversation(&turns, &json!({})), agent, Strictness::default()).await;
     let error = run.case("ls-a-001").error.as_deref().unwrap();
     assert!(error.starts_with("turn 2: numbersGrounded: ") && error.contains("'7'"), "{error}");
     assert!(!error.contains("'5'") && !error.contains("'4411'"), "{error}");
@@ -79,7 +79,7 @@ async fn a_turn_may_use_numbers_of_earlier_turns() {
 async fn the_timeout_is_for_the_whole_conversation() {
     let turns = json!([{"message": "a"}, {"message": "b"}, {"message": "c"}]);
     let agent = FakeAgent::default().on("a", 600, Act::reply("ok")).on("b", 600, Act::reply("ok"));
-    let run = run_case(conversation(turns, json!({"expect": {}})), agent, Strictness::default()).await;
+    let run = run_case(conversation(&turns, &json!({"expect": {}})), agent, Strictness::default()).await;
     let case = run.case("ls-a-001");
     assert_eq!((case.error.as_deref(), case.outcome), (Some("timeout"), Outcome::Failed));
     assert_eq!(outcomes(case), [TurnOutcome::Passed, TurnOutcome::Failed, TurnOutcome::NotRun]);
@@ -91,7 +91,7 @@ async fn the_timeout_is_for_the_whole_conversation() {
 async fn an_errored_turn_ends_the_conversation() {
     let fails = |failing: Value| {
         let turns = json!([{"message": "a", "expect": failing}, {"message": "b"}, {"message": "c"}]);
-        conversation(turns, json!({"onTurnFailure": "continue"}))
+        conversation(&turns, &json!({"onTurnFailure": "continue"}))
     };
     let broken = || FakeAgent::default().on("b", 1, Act::Fail("HTTP 500".to_owned(), Duration::from_millis(3)));
     let run = run_case(fails(json!({"responseContains": ["ok"]})), broken(), Strictness::default()).await;
@@ -112,9 +112,9 @@ async fn an_errored_turn_ends_the_conversation() {
 async fn a_conversation_without_checks_is_vacuous() {
     let turns = json!([{"message": "a", "expect": {}}, {"message": "b"}]);
     let strict = |strict| Strictness { strict, ..Strictness::default() };
-    let run = run_case(conversation(turns.clone(), json!({})), FakeAgent::default(), strict(false)).await;
+    let run = run_case(conversation(&turns.clone(), &json!({})), FakeAgent::default(), strict(false)).await;
     assert!(run.case("ls-a-001").is_vacuous_pass());
-    let run = run_case(conversation(turns, json!({})), FakeAgent::default(), strict(true)).await;
+    let run = run_case(conversation(&turns, &json!({})), FakeAgent::default(), strict(true)).await;
     assert_eq!(run.case("ls-a-001").error.as_deref(), Some("strict: no assertion ran"));
 }
 
@@ -124,7 +124,7 @@ async fn secrets_are_redacted_in_turns() {
     let agent = FakeAgent::default().on("my key is s3cr3t", 0, answer("s3cr3t", "find", json!("s3cr3t")));
     let redactor = Redactor::default();
     redactor.add("s3cr3t");
-    let suites = vec![suite("a", vec![conversation(turns, json!({}))])];
+    let suites = vec![suite("a", vec![conversation(&turns, &json!({}))])];
     let run = run_plan(Plan { redactor, ..plan(suites) }, agent).await;
     let text = serde_json::to_string(run.case("ls-a-001")).unwrap();
     assert!(!text.contains("s3cr3t") && text.contains("maxLength"), "{text}");
@@ -150,7 +150,7 @@ impl EvalFunctions for Observer {
 #[tokio::test(start_paused = true)]
 async fn eval_functions_see_the_turn_of_each_step() {
     let turns = json!([{"message": "a"}, {"message": "b", "expect": {"evals": ["eval_turn"]}}]);
-    let case = conversation(turns, json!({"expect": {"evals": ["eval_all"]}}));
+    let case = conversation(&turns, &json!({"expect": {"evals": ["eval_all"]}}));
     let observer = Arc::new(Observer::default());
     let functions: Arc<dyn EvalFunctions> = Arc::<Observer>::clone(&observer);
     let plan = Plan { functions: Some(functions), ..plan(vec![suite("a", vec![case])]) };

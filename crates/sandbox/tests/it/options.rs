@@ -96,7 +96,7 @@ fn flexible_returns(
     assert_eq!((outcome(&judgement), judgement.score), (expected, score));
     match &judgement.conclusion {
         Conclusion::Error(error) => {
-            assert!(error.message.starts_with("must return a bool, a finite number"), "{error}")
+            assert!(error.message.starts_with("must return a bool, a finite number"), "{error}");
         }
         _ => assert_eq!(reason(&judgement), expected_reason),
     }

@@ -26,12 +26,9 @@ async fn file_format_is_readable() {
             success: Some(true),
             duration_ms: Some(0.25),
             params: Map::from_iter([("city".to_owned(), json!("Paris")), ("a".to_owned(), json!(1.0))]),
-            raw_params: None,
             result: Some(Value::Null),
-            error: None,
-            step: None,
+            ..ToolCall::default()
         }],
-        steps: None,
         usage: Some(Usage {
             input_tokens: Some(412),
             output_tokens: Some(9),
@@ -42,9 +39,9 @@ async fn file_format_is_readable() {
         stop_reason: Some("stop".to_owned()),
         latency_ms: 812.403_917,
         first_token_ms: Some(96.5),
-        calls_unreported: false,
         stderr: Some("one line".to_owned()),
         warnings: vec!["the answer was cut off".to_owned()],
+        ..Trace::default()
     };
     let inner = FakeAgent::new(model_parts(), [Ok(answer.clone())]);
     let recorded = open(folder.path(), RecordingMode::Record);

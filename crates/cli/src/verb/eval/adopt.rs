@@ -16,9 +16,9 @@ pub(super) fn run(args: &EvalAdoptArgs, surface: &Surface<'_>) -> Result<ExitSta
         Some(path) => {
             let path = context.settings.layout.current_dir.join(path);
             let text = std::fs::read_to_string(&path)
-                .map_err(|error| Failure::invalid(&format!("cannot read {}: {error}", path.display())))?;
+                .map_err(|error| Failure::invalid(format!("cannot read {}: {error}", path.display())))?;
             let trace = serde_json::from_str::<Value>(&text).ok().filter(Value::is_object);
-            Some(trace.ok_or_else(|| Failure::invalid(&format!("{} is not a JSON object", path.display())))?)
+            Some(trace.ok_or_else(|| Failure::invalid(format!("{} is not a JSON object", path.display())))?)
         }
         None => None,
     };

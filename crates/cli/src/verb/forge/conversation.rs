@@ -362,7 +362,7 @@ impl Terminal<'_, '_> {
             let errors = findings.filter(|finding| finding.severity == Severity::Error);
             let text = |finding: DraftFinding| match finding.pointer.as_str() {
                 "" => finding.message,
-                pointer => format!("{pointer}: {}", finding.message),
+                path => format!("{path}: {}", finding.message),
             };
             errors.map(text).collect()
         };
