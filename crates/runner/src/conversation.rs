@@ -125,7 +125,7 @@ fn judge_turn(shared: &SharedState, unit: Unit, number: usize, mut progress: Pro
                 details.document(&case.id, message, None).with_first_turn(number).to_value()
             };
             let part = Part { suite: unit.suite as usize, case: &turn, whole: case, trace, earlier };
-            let verdict = shared.judge_part(part, document, PendingVerdict::finish_part)?;
+            let verdict = shared.judge(part, document, PendingVerdict::finish_part)?;
             progress.marks.extend(response_marks(&turn.expect, &shared.plan.tokens, &verdict));
             verdict
         }
@@ -152,7 +152,7 @@ fn judge_whole(shared: &SharedState, unit: Unit, progress: Progress) -> Result<C
             details.document(&case.id, case.message(0), None).to_value()
         };
         let part = Part { suite: unit.suite as usize, case, whole: case, trace: &trace, earlier: &[] };
-        let whole = shared.judge_part(part, document, PendingVerdict::finish_part)?;
+        let whole = shared.judge(part, document, PendingVerdict::finish_part)?;
         marks.extend(response_marks(&case.expect, &shared.plan.tokens, &whole));
         verdict.add_case(whole);
     }

@@ -1,18 +1,15 @@
 //! Judges answers by the expectations of cases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
-use karat_core::assertion::{Evidence, PendingVerdict, Verdict, response_marks};
+use karat_core::assertion::{Evidence, PendingVerdict, Verdict};
 use karat_core::case::Case;
 use karat_core::conversation::Exchange;
 use karat_core::judgement::{ErrorKind, EvalError, Judgement};
 use karat_core::port::EvalFunctions;
-use karat_core::result::CaseDetails;
 use karat_core::trace::Trace;
 use serde_json::Value;
 
-use crate::case::{CaseEnd, Judged};
 use crate::shared::SharedState;
 use crate::timeout::panic_message;
 
@@ -29,27 +26,9 @@ pub(crate) struct Part<'p> {
 }
 
 impl SharedState {
-    /// Judges the answer to a single message.
-    pub(crate) fn judge(&self, suite: usize, index: usize, trace: Trace) -> CaseEnd {
-        let case = self.case(suite, index);
-        let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
-        let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
-        match self.judge_part(part, document, PendingVerdict::finish) {
-            Ok(verdict) => {
-                let marks = response_marks(&case.expect, &self.plan.tokens, &verdict);
-                let duration_ms = trace.latency_ms;
-                CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms }))
-            }
-            Err(message) => {
-                let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
-                CaseEnd::internal(message, elapsed)
-            }
-        }
-    }
-
     /// Judges a case or a part of it; `document` returns the trace document for eval functions. Returns the message of a
     /// panic as an error.
-    pub(crate) fn judge_part<'p>(
+    pub(crate) fn judge<'p>(
         &'p self,
         part: Part<'p>,
         document: impl Fn() -> Value,

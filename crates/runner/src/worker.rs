@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use karat_core::assertion::{PendingVerdict, response_marks};
 use karat_core::port::TrialContext;
-use karat_core::result::CaseResult;
+use karat_core::result::{CaseDetails, CaseResult};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, debug, field};
 
-use crate::case::{CaseEnd, case_result};
+use crate::case::{CaseEnd, Judged, case_result};
 use crate::conversation::run_conversation;
 use crate::dialog::Dialog;
+use crate::judging::Part;
 use crate::shared::{SharedState, Unit};
 use crate::stopwatch::Stopwatch;
 
@@ -69,7 +71,37 @@ async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseR
     let end = if has_turns {
         run_conversation(shared, unit, trial, &watch).await
     } else {
-        run_single_message(shared, unit, trial, &watch).await
+        let answer = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, &watch).send(case.message(0)).await;
+        reachability.record(&answer);
+        match answer {
+            Err(error) => {
+                if error.ends_run() {
+                    shared.stop.store(true, Ordering::Relaxed);
+                }
+                CaseEnd::from_agent_error(error)
+            }
+            Ok(trace) => {
+                let judge = move |shared: &SharedState| {
+                    let case = shared.case(suite, index);
+                    let document =
+                        || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
+                    let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
+                    let verdict = shared.judge(part, document, PendingVerdict::finish)?;
+                    let marks = response_marks(&case.expect, &shared.plan.tokens, &verdict);
+                    let duration_ms = trace.latency_ms;
+                    Ok(CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms })))
+                };
+                // Patterns and eval functions can be slow and must not block the async runtime.
+                let judged = if case.expect.is_slow_to_judge() {
+                    let (shared, span) = (Arc::clone(shared), Span::current());
+                    let judging = tokio::task::spawn_blocking(move || span.in_scope(|| judge(&shared)));
+                    judging.await.unwrap_or_else(|error| Err(error.to_string()))
+                } else {
+                    judge(shared)
+                };
+                judged.unwrap_or_else(|message: String| CaseEnd::internal(message, watch.elapsed()))
+            }
+        }
     };
     let result = case_result(case, end, &shared.plan.redactor);
     debug!(
@@ -80,33 +112,4 @@ async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseR
         "case finished"
     );
     result
-}
-
-/// Sends the message of a case and judges the answer.
-async fn run_single_message(
-    shared: &Arc<SharedState>,
-    unit: Unit,
-    trial: TrialContext<'_>,
-    watch: &Stopwatch,
-) -> CaseEnd {
-    let (suite, index, case) = (unit.suite as usize, unit.index as usize, trial.case);
-    let answer = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, watch).send(case.message(0)).await;
-    shared.reachability[shared.plan.suites[suite].agent].record(&answer);
-    match answer {
-        Err(error) => {
-            if error.ends_run() {
-                shared.stop.store(true, Ordering::Relaxed);
-            }
-            CaseEnd::from_agent_error(error)
-        }
-        // Patterns and eval functions can be slow and must not block the async runtime.
-        Ok(trace) if case.expect.is_slow_to_judge() => {
-            let state = Arc::clone(shared);
-            let span = Span::current();
-            let judge = move || span.in_scope(|| state.judge(suite, index, trace));
-            let judged = tokio::task::spawn_blocking(judge).await;
-            judged.unwrap_or_else(|error| CaseEnd::internal(error.to_string(), watch.elapsed()))
-        }
-        Ok(trace) => shared.judge(suite, index, trace),
-    }
 }
