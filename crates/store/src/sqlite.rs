@@ -52,7 +52,8 @@ async fn open_read_only(path: &Path) -> Result<Option<Database>, StoreError> {
 
 /// Whether a file exists and has all its data, none of it in a journal.
 fn is_complete_file(path: &Path) -> bool {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let length =
+        |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |file| file.len());
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
     length(path) > 0 && length(Path::new(&journal)) == 0

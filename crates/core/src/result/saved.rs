@@ -160,7 +160,7 @@ pub struct SavedTrial {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallAlignment>,
     /// The turns of a conversation; the other members then describe all of it, with the last response.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<TurnDetails>,
 }
 
