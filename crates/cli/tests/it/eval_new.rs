@@ -89,7 +89,7 @@ fn rejects_names_that_are_not_snake_case(#[case] name: &str, #[case] hint: &str)
     assert_eq!(output.unwrapped_stderr(), expected);
 }
 
-/// As everywhere, a file that cannot be written is no mistake in the arguments.
+/// A file that cannot be written is not a mistake in the arguments.
 #[test]
 fn a_file_that_cannot_be_written_exits_with_3() {
     let project = project().file("evals", "a file in place of the folder");
