@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use karat_core::case::{Case, CaseLocation, EvalFile, InvalidEvalFile, Origin};
+use karat_cases::{Case, CaseLocation, EvalFile, InvalidEvalFile, Origin};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 

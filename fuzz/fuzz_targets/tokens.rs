@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use karat_core::token::{Resolved, TokenSources, contains_snapshot_token, contains_token, is_single_token};
+use karat_cases::token::{Resolved, TokenSources, contains_snapshot_token, contains_token, is_single_token};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 

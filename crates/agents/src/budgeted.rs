@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitGuard, WaitObserver};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};

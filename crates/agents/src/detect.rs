@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use karat_cases::Case;
 use karat_chat::read_reply;
-use karat_core::case::Case;
 use karat_core::port::{Agent as _, AgentErrorCause, IgnoreWaits, TrialContext};
 use karat_http::{Client, ClientError, ClientOptions, Url, client, parse_url, read_body, redact_url, send};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

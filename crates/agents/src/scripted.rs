@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;

@@ -563,7 +563,7 @@ fn close(out: &mut String, bracket: char) {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::case::{Case, CaseLocation, Expectation, Input};
+    use karat_cases::{Case, CaseLocation, Expectation, Input};
     use karat_core::port::IgnoreWaits;
     use rstest::rstest;
     use serde_json::json;

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::ProgressBar;
-use karat_core::lint::Severity;
+use karat_cases::registry::Gap;
 use karat_core::redact::Redactor;
-use karat_core::registry::Gap;
 use karat_json::Finding;
+use karat_lints::Severity;
 use karat_report::{
     ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, break_commands, escape_json, printable, quoted_lines,
     wrap_message,

@@ -7,9 +7,9 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Vi
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::case::Tier;
 use crate::result::{Cause, EarlierMetadata, Outcome};
 use crate::shard::Shard;
+use karat_cases::Tier;
 
 /// The members of a result that precede its cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::case::Tier;
 use crate::result::SkippedCase;
+use karat_cases::Tier;
 
 /// The output of `karat run --list --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Checks whether a suite still matches the tool it was written for.
 
-use crate::case::{EvalFile, Metadata};
-use crate::registry::{Registry, Tool, ToolField};
+use karat_cases::registry::{Registry, Tool, ToolField};
+use karat_cases::{EvalFile, Metadata};
 
 /// A reason why a suite may be stale, or why that is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -280,8 +280,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::case::Tier;
-    use crate::registry::{Gap, GapKind, Known, ToolLocation, Unknown};
+    use karat_cases::Tier;
+    use karat_cases::registry::{Gap, GapKind, Known, ToolLocation, Unknown};
 
     fn file(metadata: Metadata) -> EvalFile {
         EvalFile {

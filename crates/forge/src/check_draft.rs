@@ -1,8 +1,8 @@
 //! Checks drafts with the rules of `karat check`, before a person sees them.
 
-use karat_core::case::{Case, Difficulty, EvalFile};
-use karat_core::lint::{LintContext, Rule, lint};
+use karat_cases::{Case, Difficulty, EvalFile};
 use karat_json::Problem;
+use karat_lints::{LintContext, Rule, lint};
 use serde_json::Value;
 
 use crate::{Brief, DraftFinding, Slot, find_personal_data};

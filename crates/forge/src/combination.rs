@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::NO_TOOL;
+use karat_cases::NO_TOOL;
 
 use crate::Combination;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, Tier};
-use karat_core::lint::Rule;
+use karat_cases::{Case, Tier};
 use karat_json::text::quoted_list;
+use karat_lints::Rule;
 use karat_tools::coverage::{MAX_GOLDEN_CASES, MIN_GOLDEN_CASES};
 use karat_tools::overlap::{covers_cluster, covers_pair};
 

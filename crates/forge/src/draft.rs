@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use karat_core::case::Case;
-use karat_core::lint::{Rule, Severity};
+use karat_cases::Case;
+use karat_lints::{Rule, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ mod model;
 mod template;
 mod traces;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::BoxFuture;
 use karat_core::trace::Usage;
 

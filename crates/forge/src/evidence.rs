@@ -1,6 +1,6 @@
 //! Conclusions from the run of a draft.
 
-use karat_core::case::{Case, NO_TOOL};
+use karat_cases::{Case, NO_TOOL};
 use karat_core::result::{CaseResult, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

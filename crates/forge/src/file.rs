@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::case::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier, next_ids};
-use karat_core::registry::Tool;
-use karat_core::regression::slug;
+use karat_cases::registry::Tool;
+use karat_cases::regression::slug;
+use karat_cases::{Approval, EvalFile, InvalidEvalFile, Metadata, Origin, Tier, next_ids};
 use karat_json::{EditError, JsonText, Side, locate, parse};
 use serde_json::{Map, Value, json};
 

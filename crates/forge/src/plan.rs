@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use karat_core::case::{Case, Difficulty};
+use karat_cases::{Case, Difficulty};
 use karat_tools::coverage::WantedCases;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use karat_core::case::{Difficulty, Tier};
+use karat_cases::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
 /// A place for a case in the plan. The purpose is advice: a draft of the same tier and difficulty may test something

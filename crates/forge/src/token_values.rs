@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use karat_core::token::TokenSources;
+use karat_cases::token::TokenSources;
 use karat_json::text::text_form;
 use serde_json::Value;
 

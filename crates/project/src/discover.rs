@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::case::Tier;
-use karat_core::regression::ARCHIVE_SUFFIX;
+use karat_cases::Tier;
+use karat_cases::regression::ARCHIVE_SUFFIX;
 use karat_json::without_bom;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_json::{nearest, without_bom};
 use serde_json::{Map, Value};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile, TableFiles};
+use karat_cases::{EvalFile, Origin, RubricFile, SuiteFile, TableFiles};
 use karat_json::text::shorten;
 use karat_json::{Finding, InvalidFile, parse};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::regression::{Archive, archive_name, find_regression_ids};
+use karat_cases::regression::{Archive, archive_name, find_regression_ids};
 use karat_json::InvalidFile;
 
 use crate::discover::{discover_archives, discover_or_empty};

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, SuiteHeader};
 use karat_core::result::SuiteResult;

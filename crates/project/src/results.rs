@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use karat_core::case::Tier;
-use karat_core::registry::same_name;
+use karat_cases::Tier;
+use karat_cases::registry::same_name;
 use karat_core::result::{EarlierResult, Outcome, SuiteResult};
 use serde::Deserialize;
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::registry::{Gap, Registry, Tool, ToolLocation};
+use karat_cases::registry::{Gap, Registry, Tool, ToolLocation};
 use karat_json::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
 use karat_process::{Command, Failure, Limits, RunError};
 use schemars::JsonSchema;

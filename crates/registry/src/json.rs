@@ -1,6 +1,6 @@
 //! Tool lists as JSON, in the formats of karat, `OpenAI`, Anthropic and MCP's `tools/list`.
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_json::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
@@ -165,7 +165,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use karat_core::registry::Known;
+    use karat_cases::registry::Known;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
 
 use crate::files::{display_path, extension, files_below, files_within, is_script, is_source};
 use crate::json::{RegistryError, read_json};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io;
 
-use karat_core::csv::escape_formula;
+use karat_cases::csv::escape_formula;
 use karat_core::rating::Rating;
 use karat_evals::feedback::Feedback;
 use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};

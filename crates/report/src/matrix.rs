@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::cost::dollars;
 use karat_core::result::{Outcome, TrialVerdict};
 use karat_core::statistics::{percentile, rate, wilson};

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use karat_core::lint::Severity;
 use karat_json::{Finding, Position};
+use karat_lints::Severity;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,

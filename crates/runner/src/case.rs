@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use karat_cases::Case;
 use karat_core::assertion::Verdict;
-use karat_core::case::Case;
 use karat_core::port::{AgentError, AgentErrorCause};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, TurnDetails};

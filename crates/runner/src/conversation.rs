@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use karat_cases::{Expectation, OnTurnFailure};
 use karat_core::assertion::{ConversationVerdict, PendingVerdict, Verdict, response_marks};
-use karat_core::case::{Expectation, OnTurnFailure};
 use karat_core::conversation::{Exchange, total_trace};
 use karat_core::port::{AgentError, TrialContext, WaitGuard};
 use karat_core::result::{CaseDetails, TurnDetails};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::conversation::Exchange;
 use karat_core::port::{Agent, AgentError, Conversation, TrialContext};
 use karat_core::trace::Trace;

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use karat_cases::Case;
 use karat_core::assertion::{Evidence, PendingVerdict, Verdict};
-use karat_core::case::Case;
 use karat_core::conversation::Exchange;
 use karat_core::judgement::{ErrorKind, EvalError, Judgement};
 use karat_core::port::EvalFunctions;

@@ -1,23 +1,23 @@
 //! The plan of a run.
 
-use karat_core::case::RubricFile;
+use karat_cases::RubricFile;
 use karat_core::chat::ChatModel;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use karat_cases::registry::Registry;
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, EvalFile};
 use karat_core::assertion::Strictness;
-use karat_core::case::{Case, EvalFile};
 use karat_core::event::SuiteHeader;
 use karat_core::gate::Gates;
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
-use karat_core::registry::Registry;
 use karat_core::result::{EarlierCase, MissingCases, SkippedCase};
 use karat_core::shard::Shard;
 use karat_core::staleness::{CurrentTool, check_staleness};
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_json::text::display_width;
 

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use karat_cases::registry::same_name;
+use karat_cases::{Case, Dimension, RubricCase, Tier};
 use karat_core::assertion::Mode;
-use karat_core::case::{Case, Dimension, RubricCase, Tier};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::conversation::{Exchange, total_trace};
 use karat_core::event::RunEvent;
 use karat_core::gate::GateMetrics;
 use karat_core::port::{Agent, AgentError, TrialContext};
-use karat_core::registry::same_name;
 use karat_core::result::{CaseDetails, TurnDetails, unused_stubs_warning};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::Agent;
 use karat_core::redact::Redactor;
 

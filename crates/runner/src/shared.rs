@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::Agent;
 use tracing::{Span, debug_span};
 

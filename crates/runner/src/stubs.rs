@@ -1,7 +1,7 @@
 //! Counts unused stubs.
 
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::Agent;
 
 /// Returns the number of cases with stubs that are unused because the agent runs real tools.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use karat_core::similarity::SimilarityMethod;
+use karat_cases::similarity::SimilarityMethod;
 use wasmtime::component::{Component, InstancePre, Linker, Resource, ResourceType};
 use wasmtime::{Config, Engine, ResourceLimiter};
 

@@ -4,7 +4,7 @@ mod measured;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::case::{Expectation, ExpectedCall, ExpectedCalls, NO_TOOL, ToolsCalledMatch};
+use karat_cases::{Expectation, ExpectedCall, ExpectedCalls, NO_TOOL, ToolsCalledMatch};
 
 pub use measured::{ExcludedCounts, MeasuredConfusion};
 
@@ -143,7 +143,7 @@ fn specifies_calls(expect: &Expectation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::case::CallsMatch;
+    use karat_cases::CallsMatch;
     use rstest::rstest;
 
     use super::*;

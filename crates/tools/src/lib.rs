@@ -1,7 +1,7 @@
 //! Analyses of an agent's tools: the contract of their descriptions, overlaps, the lock, coverage by cases, and
 //! confusion.
 //!
-//! Pure: reads no sources and does no I/O. The tools come from a registry (`karat_core::registry`).
+//! Pure: reads no sources and does no I/O. The tools come from a registry (`karat_cases::registry`).
 
 pub mod confusion;
 pub mod contract;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
 use karat_core::tokenizer::Tokenizer;
 
 /// All or selected tools.
@@ -145,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use karat_core::registry::Known;
+    use karat_cases::registry::Known;
 
     #[test]
     fn unknown_fields_are_not_counted() {

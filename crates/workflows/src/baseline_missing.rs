@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::registry::same_name;
+use karat_cases::registry::same_name;
 use karat_core::result::{EarlierResult, MissingCases};
 use karat_core::shard::Shard;
 use karat_project::EarlierResults;

@@ -1,8 +1,8 @@
 //! Compares two results or runs.
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
+use karat_cases::registry::same_name;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, count_compared, diff_cases, suite_change};
-use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Incomplete};
 use karat_project::{Layout, ResultFile, Run, list_runs};
 use schemars::JsonSchema;

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use karat_cases::{Case, Tier};
 use karat_core::answers::{ResultHead, read_answers};
-use karat_core::case::{Case, Tier};
 use karat_project::{LoadedSuite, ResultFile, list_results, read_head};
 use karat_tools::confusion::MeasuredConfusion;
 

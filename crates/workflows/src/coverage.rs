@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use karat_core::case::EvalFile;
-use karat_core::registry::Registry;
+use karat_cases::EvalFile;
+use karat_cases::registry::Registry;
 use karat_project::{discover_or_empty, load_all, lock_path, read_lock, read_overlap_map};
 use karat_tools::coverage::{Coverage, Requirement, Suite};
 use karat_tools::lock::{LockDiff, ToolsLock};

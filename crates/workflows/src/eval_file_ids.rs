@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::SuiteFile;
+use karat_cases::SuiteFile;
 use karat_project::{parse_suite_file, read_bytes};
 
 use crate::regress::project_file;

@@ -1,6 +1,6 @@
 //! Warnings and notes of a workflow.
 
-use karat_core::registry::Gap;
+use karat_cases::registry::Gap;
 
 /// Receives warnings and notes as they occur. A surface prints them; a test collects them.
 pub trait Notices: Send + Sync {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::result::{Incomplete, RunList, RunSummary, SavedResult};
 use karat_project::{Run, list_runs};
 use schemars::JsonSchema;

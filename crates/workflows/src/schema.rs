@@ -1,9 +1,9 @@
 //! JSON Schemas of the formats that karat reads and writes.
 
 use karat_agents::{ChatScript, Script};
-use karat_core::case::{EvalFileSchema, RubricFileSchema};
+use karat_cases::regression::ArchiveSchema;
+use karat_cases::{EvalFileSchema, RubricFileSchema};
 use karat_core::case_list::CaseList;
-use karat_core::regression::ArchiveSchema;
 use karat_core::result::{RunList, SavedRun, SuiteResult};
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{ImportReport, ReceiveEvent};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use karat_cases::{SuiteFile, Tier};
 use karat_core::assertion::Field;
-use karat_core::case::{SuiteFile, Tier};
 use karat_core::result::{Outcome, SavedCase, SavedResult, SavedRun, SavedSuite, SkippedCase};
 use karat_json::{nearest, parse, without_bom};
 use karat_project::{parse_suite_file, read_bytes, read_head};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use glob::Pattern;
-use karat_core::case::SuiteFile;
-use karat_core::registry::{GapKind, Registry, Tool};
+use karat_cases::SuiteFile;
+use karat_cases::registry::{GapKind, Registry, Tool};
 use karat_json::nearest;
 use karat_project::{EvalPath, discover, lock_path, parse_suite_file, read_bytes, read_lock, replace_file};
 use karat_tools::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitGuard};
 use karat_core::trace::Trace;
 use karat_process::{Command, LineProcess};

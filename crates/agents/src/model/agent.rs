@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use karat_cases::Case;
+use karat_cases::registry::Tool;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, ToolRunner, ToolUnavailable, TrialContext};
-use karat_core::registry::Tool;
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall, Trace, Usage};
 use karat_json::canonical::{exact_hash, sorted};
 use karat_json::hash::short_hash;

@@ -1,7 +1,7 @@
 //! The Messages API of Anthropic.
 
+use karat_cases::registry::Tool;
 use karat_core::chat::ChatPrompt;
-use karat_core::registry::Tool;
 use karat_core::trace::Usage;
 use karat_json::type_name;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The chat completions API of `OpenAI` and compatible servers.
 
+use karat_cases::registry::Tool;
 use karat_core::chat::ChatPrompt;
-use karat_core::registry::Tool;
 use karat_core::trace::Usage;
 use karat_http::header::AUTHORIZATION;
 use karat_json::type_name;

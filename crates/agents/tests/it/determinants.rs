@@ -5,9 +5,9 @@ use std::sync::Arc;
 use karat_agents::{
     AllowedTools, Api, Budget, ModelAgent, ModelClient, ModelSettings, Parameters, Provider, Throttle, ToolExecution,
 };
-use karat_core::case::Case;
+use karat_cases::Case;
+use karat_cases::registry::Tool;
 use karat_core::port::{Agent, BoxFuture, ToolOutcome, ToolRunner, ToolUnavailable};
-use karat_core::registry::Tool;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
-use karat_core::case::{Case, CaseLocation, Expectation, Input};
+use karat_cases::{Case, CaseLocation, Expectation, Input};
 use karat_core::port::{Agent, AgentError, IgnoreWaits, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use karat_cases::registry::{Gap, GapKind};
 use karat_core::exit::ExitStatus;
-use karat_core::registry::{Gap, GapKind};
 use karat_registry::export_script;
 use karat_report::{changes_text, counted, tool_list_text, tools_diff_text};
 use karat_tools::lock::LockDiff;

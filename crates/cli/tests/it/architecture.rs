@@ -13,7 +13,9 @@ use serde_json::Value;
 enum Layer {
     /// Reusable libraries without knowledge of karat.
     Parts,
-    /// Cases, traces, assertions, verdicts: pure.
+    /// Eval files: pure.
+    Cases,
+    /// Traces, assertions, verdicts: pure.
     Domain,
     /// Analyses of the domain: pure.
     Derived,
@@ -33,10 +35,12 @@ enum Layer {
     Testkit,
 }
 
-const LAYERS: [(&str, Layer); 21] = [
+const LAYERS: [(&str, Layer); 23] = [
     ("karat-pattern", Layer::Parts),
     ("karat-json", Layer::Parts),
+    ("karat-cases", Layer::Cases),
     ("karat-core", Layer::Domain),
+    ("karat-lints", Layer::Derived),
     ("karat-chat", Layer::Derived),
     ("karat-evals", Layer::Derived),
     ("karat-tools", Layer::Derived),
@@ -153,14 +157,14 @@ fn violated_external_rule(layer: Layer, dependency: &Dependency) -> Option<&'sta
 
 fn violated_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
     match (layer, target) {
-        (Layer::Parts | Layer::Domain | Layer::Derived, Layer::Testkit) => {
+        (Layer::Parts | Layer::Cases | Layer::Domain | Layer::Derived, Layer::Testkit) => {
             Some("the domain is tested without the testkit")
         }
         (_, Layer::Testkit) if dependency.is_dev => None,
         (_, Layer::Testkit) => Some("the testkit never ships: list it under [dev-dependencies]"),
-        (Layer::Testkit, Layer::Parts | Layer::Domain | Layer::Derived) => None,
+        (Layer::Testkit, Layer::Parts | Layer::Cases | Layer::Domain | Layer::Derived) => None,
         (Layer::Testkit, _) => Some("every crate's tests use the testkit, so it may use the domain only"),
-        (Layer::Technology, Layer::Domain | Layer::Derived) => {
+        (Layer::Technology, Layer::Cases | Layer::Domain | Layer::Derived) => {
             Some("technology crates know nothing of the domain: take and return plain types")
         }
         _ if target < layer => None,
@@ -204,7 +208,7 @@ fn crate_with(name: &str, dependencies: &[&str]) -> Package {
 #[test]
 fn allows_dependencies_on_lower_layers() {
     let allowed: [(&str, &[&str]); 11] = [
-        ("karat-core", &["karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
+        ("karat-core", &["karat-cases", "karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
         ("karat-http", &["karat-json", "tokio", "reqwest", "rustls", "dev:karat-testkit"]),
         ("karat-agents", &["karat-core", "karat-http", "tokio", "dev:karat-testkit"]),
         ("karat-workflows", &["karat-http"]),
@@ -223,10 +227,12 @@ fn allows_dependencies_on_lower_layers() {
 
 #[test]
 fn rejects_forbidden_dependencies() {
-    let forbidden: [(&str, &[&str], &str); 25] = [
+    let forbidden: [(&str, &[&str], &str); 27] = [
         ("karat-json", &["karat-core"], "never above"),
         ("karat-json", &["karat-pattern"], "of the same layer"),
         ("karat-core", &["karat-report"], "never above"),
+        ("karat-cases", &["karat-core"], "never above"),
+        ("karat-lints", &["karat-tools"], "of the same layer"),
         ("karat-core", &["dev:karat-testkit"], "without the testkit"),
         ("karat-core", &["tokio"], "declare a port"),
         ("karat-pattern", &["dev:sqlx"], "declare a port"),

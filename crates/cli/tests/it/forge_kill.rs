@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use karat_core::case::{EvalFile, Origin};
+use karat_cases::{EvalFile, Origin};
 use karat_testkit::project::TempProject;
 
 use crate::forge::forge_project;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::CallsMatch;
 use crate::trace::ToolCall;
+use karat_cases::CallsMatch;
 
 /// How the expected calls of a failed `calls` correspond to the calls made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,9 +9,9 @@ use super::call_alignment::{CallDifference, CallPart};
 use super::json_difference::{JsonComparison, count_leaves};
 use super::predicate::Predicate;
 use super::tally::Tally;
-use crate::case::{ExpectedCall, JsonPredicate, ParamsMatch};
-use crate::token::TokenSources;
 use crate::trace::ToolCall;
+use karat_cases::token::TokenSources;
+use karat_cases::{ExpectedCall, JsonPredicate, ParamsMatch};
 
 /// A call made, in the form in which it is compared.
 pub(super) struct CallRecord<'t> {

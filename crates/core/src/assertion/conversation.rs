@@ -2,8 +2,8 @@
 
 use super::tally::NoVerdict;
 use super::{Strictness, Verdict};
-use crate::case::INPUT_POINTER;
 use crate::outcome::Cause;
+use karat_cases::INPUT_POINTER;
 
 /// A verdict to which the parts of a conversation are added in order. The first failure or error decides.
 #[derive(Debug)]

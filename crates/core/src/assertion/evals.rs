@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
-use crate::case::{EvalEntry, ExpectedText, INPUT_POINTER, Input, TextKind};
 use crate::judgement::{Conclusion, EvalContext, EvalResult, Judgement};
 use crate::outcome::Cause;
-use crate::token::{TokenSources, looks_like_token};
+use karat_cases::token::{TokenSources, looks_like_token};
+use karat_cases::{EvalEntry, ExpectedText, INPUT_POINTER, Input, TextKind};
 use karat_json::text::shorten;
 
 /// A verdict that may still depend on eval functions.

@@ -172,7 +172,7 @@ impl fmt::Display for Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Expectation;
+    use karat_cases::Expectation;
 
     #[test]
     fn fields_match_the_keys_of_the_schema() {

@@ -9,8 +9,8 @@ use serde_json::{Deserializer, Value};
 use super::predicate::Predicate;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::case::{JsonFrom, JsonPredicate};
-use crate::json_schema::compile_schema;
+use karat_cases::json_schema::compile_schema;
+use karat_cases::{JsonFrom, JsonPredicate};
 
 /// Maximum number of brackets from which JSON in a text is tried to be read.
 const MAX_STARTS: usize = 10_000;

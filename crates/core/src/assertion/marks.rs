@@ -1,8 +1,8 @@
 //! Selects the strings to highlight in a response that failed.
 
 use super::{Field, Verdict};
-use crate::case::Expectation;
-use crate::token::{Resolved, TokenSources};
+use karat_cases::Expectation;
+use karat_cases::token::{Resolved, TokenSources};
 
 /// Returns the strings that failed assertions searched for, missing or forbidden, followed by their near misses.
 /// Missing strings are included because a report can highlight similar parts.

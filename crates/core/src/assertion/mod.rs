@@ -36,12 +36,12 @@ pub use marks::response_marks;
 pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict, Verdict};
 pub use vacuity::can_fail;
 
-use crate::case::Case;
 use crate::conversation::Exchange;
-use crate::registry::Registry;
-use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
 use crate::trace::Trace;
+use karat_cases::Case;
+use karat_cases::registry::Registry;
+use karat_cases::token::TokenSources;
 use tally::Tally;
 
 /// How the answer was produced, which affects the meaning of some assertions.

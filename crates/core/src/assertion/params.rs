@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use super::predicate::Predicate;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::case::{CallSelector, ParamAssertion};
 use crate::trace::ToolCall;
+use karat_cases::{CallSelector, ParamAssertion};
 use karat_json::text::shorten;
 
 /// Maximum length of arguments that are quoted.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use super::tally::Tally;
-use crate::case::{JsonPredicate, ParamAssertion, ParamCheck};
-use crate::token::TokenSources;
+use karat_cases::token::TokenSources;
+use karat_cases::{JsonPredicate, ParamAssertion, ParamCheck};
 use karat_json::text::text_form;
 use karat_json::{Decimal, equal_json, number_text, type_name};
 use karat_pattern::Pattern;

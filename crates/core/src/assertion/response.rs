@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::tally::{Check, Tally};
 use super::text_match::TextSearch;
 use super::{Evidence, Field};
-use crate::token::Resolved;
+use karat_cases::token::Resolved;
 use karat_json::text::quoted_list;
 use karat_pattern::Pattern;
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::case::{NO_TOOL, ToolsCalledMatch};
+use karat_cases::{NO_TOOL, ToolsCalledMatch};
 use karat_json::text::quoted_list;
 
 pub(super) fn tools_called(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::params::MAX_RAW_LENGTH;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::json_schema::compile_tool_schema;
 use crate::outcome::Cause;
-use crate::registry::{Tool, ToolField};
 use crate::trace::ToolCall;
+use karat_cases::json_schema::compile_tool_schema;
+use karat_cases::registry::{Tool, ToolField};
 use karat_json::text::shorten;
 
 pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {

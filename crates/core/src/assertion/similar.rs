@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::response::resolve;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::case::SimilarResponse;
+use karat_cases::SimilarResponse;
 use karat_json::text::quoted_list;
 
 /// Tolerates rounding, so that a similarity of exactly the minimum holds.

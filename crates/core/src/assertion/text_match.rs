@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::case::TextMatch;
+use karat_cases::TextMatch;
 
 /// A response to search, with its loose form computed on demand.
 pub(super) struct TextSearch<'t> {

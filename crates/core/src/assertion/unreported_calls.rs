@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Mode};
-use crate::case::ExpectedCalls;
 use crate::outcome::Cause;
+use karat_cases::ExpectedCalls;
 
 /// Skips all checks of a field about calls. If judging is strict, there is no verdict.
 pub(super) fn skip(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {

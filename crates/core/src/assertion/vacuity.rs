@@ -1,10 +1,10 @@
 //! Finds cases that cannot fail.
 
 use super::{Evidence, Mode, Strictness, judge};
-use crate::case::{Case, Expectation, ToolsCalledMatch};
-use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
 use crate::trace::Trace;
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, Expectation, ToolsCalledMatch};
 
 /// Whether some answer could fail the case. An expectation without checks, or with checks that hold for every answer,
 /// is vacuous.
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::case::{EvalFile, Origin};
+    use karat_cases::{EvalFile, Origin};
 
     #[rstest]
     #[case(json!({}), false)]

@@ -7,7 +7,7 @@ use super::call_entry::{CallRecord, ResolvedCall, Unresolved};
 use super::matching::Benefits;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::case::{CallsMatch, ExpectedCall, ExpectedCalls};
+use karat_cases::{CallsMatch, ExpectedCall, ExpectedCalls};
 use karat_json::text::counted;
 
 /// The benefit of aligning an expected call with a call of the same tool that differs in everything, and what it can

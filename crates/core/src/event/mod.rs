@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::case::Tier;
 use crate::gate::GateResult;
 use crate::result::{CaseDetails, CaseResult, MissingCases, SuiteResult};
 use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
+use karat_cases::Tier;
 
 /// An event of a run.
 #[derive(Debug, Clone, Serialize)]

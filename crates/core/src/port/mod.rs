@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::assertion::Mode;
-use crate::case::Case;
 use crate::judgement::{EvalContext, Judgement};
 use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
+use karat_cases::Case;
 use karat_json::hash::long_hash;
 
 pub use self::store::{DISK_FULL, RunStore, StoreError, StoreFuture, TraceStore};

@@ -15,8 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::assertion::Failure;
-use crate::case::Tier;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
+use karat_cases::Tier;
 
 pub use self::incomplete::Incomplete;
 pub use self::merge::{MergeError, merge_shards};

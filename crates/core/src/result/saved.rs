@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{EarlierResult, Incomplete, SkippedCase};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
-use crate::case::Tier;
 use crate::outcome::Outcome;
 use crate::trace::ToolCall;
 use crate::turn_details::TurnDetails;
+use karat_cases::Tier;
 
 /// The runs in the output folder.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::case::{Dimension, RubricCase};
 use crate::chat::ChatPrompt;
 use crate::conversation::Exchange;
 use crate::trace::ToolCall;
+use karat_cases::{Dimension, RubricCase};
 use karat_json::{ObjectReader, Path, Problems, read_count, read_string, type_name};
 
 /// The name of the answer's schema.
@@ -161,8 +161,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::case::{Origin, RubricFile};
     use crate::trace::Trace;
+    use karat_cases::{Origin, RubricFile};
 
     fn case() -> RubricCase {
         let text = json!([{

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::case::Tier;
 use crate::result::CaseDetails;
 use crate::trace::Usage;
+use karat_cases::Tier;
 
 /// The result of one rubric file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -9,10 +9,10 @@ mod translate;
 
 use std::collections::BTreeMap;
 
+use karat_cases::registry::Registry;
+use karat_cases::token::TokenSources;
+use karat_cases::{EvalFile, Origin};
 use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
-use karat_core::case::{EvalFile, Origin};
-use karat_core::registry::Registry;
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace};
 use rstest::rstest;

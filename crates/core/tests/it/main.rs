@@ -2,8 +2,6 @@
 
 mod assertions;
 mod bfcl;
-mod eval_files;
-mod lints;
 mod model_turns;
 mod rubrics;
 mod vectors;

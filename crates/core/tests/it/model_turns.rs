@@ -1,7 +1,7 @@
 //! Builds a trace from a model's scripted turns: an independent implementation of the agent's loop.
 
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use serde_json::{Map, Value, json};
 

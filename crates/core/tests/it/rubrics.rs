@@ -1,6 +1,6 @@
 //! Rubric files: parsing, errors and the schema.
 
-use karat_core::case::{Origin, RubricFile, RubricFileSchema, SuiteFile, Tier};
+use karat_cases::{Origin, RubricFile, RubricFileSchema, SuiteFile, Tier};
 use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn parses_a_rubric_file() {
     let case = &file.cases[0];
     assert_eq!((case.case.location.line, case.case.max_turns), (8, Some(3)));
     assert_eq!(case.case.stubs.as_ref().map(serde_json::Map::len), Some(1));
-    assert_eq!(case.case.expect, karat_core::case::Expectation::default());
+    assert_eq!(case.case.expect, karat_cases::Expectation::default());
     assert_eq!(case.reference_data.as_ref().unwrap()["paris"], 18);
     let rubric: Vec<(&str, u64)> =
         case.rubric.iter().map(|dimension| (dimension.dimension.as_str(), dimension.max_score)).collect();

@@ -2,10 +2,10 @@
 //!
 //! The CLI tests run the same files through the binary; these are faster and need no agent.
 
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
+use karat_cases::{EvalFile, Origin};
 use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
-use karat_core::case::{EvalFile, Origin};
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace};
 use rstest::rstest;

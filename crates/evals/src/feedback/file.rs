@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp, Unit, civil};
 use serde_json::Value;
 
 use super::{Feedback, RETRACTED, Rating};
-use karat_core::csv::{CsvError, Records, unescape_formula};
+use karat_cases::csv::{CsvError, Records, unescape_formula};
 use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
 /// File format.

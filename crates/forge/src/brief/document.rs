@@ -5,10 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, Difficulty, Tier};
+use karat_cases::{Case, Difficulty, Tier};
 use karat_core::chat::ChatPrompt;
-use karat_core::lint::{Rule, Severity};
 use karat_json::text::shorten;
+use karat_lints::{Rule, Severity};
 use karat_tools::similarity::words;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Kinds of cases with the same instructions.
 
-use karat_core::case::Difficulty;
+use karat_cases::Difficulty;
 
 use crate::{Purpose, Slot};
 

@@ -6,10 +6,10 @@ mod kind;
 mod schema;
 mod text;
 
-use karat_core::case::Case;
-use karat_core::lint::Rule;
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
+use karat_cases::Case;
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
+use karat_lints::Rule;
 
 pub use self::document::{BriefDocument, OpenSlot};
 pub(crate) use self::document::{Question, RejectedCase};

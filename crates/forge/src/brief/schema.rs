@@ -3,7 +3,7 @@
 //! Strict structured output needs every key to be required and no others to be allowed, so a model writes null for what
 //! a case leaves out. The schema has only the keys that the kinds of cases use.
 
-use karat_core::case::{CallSelector, Difficulty, NO_TOOL, ParamCheck, ToolsCalledMatch};
+use karat_cases::{CallSelector, Difficulty, NO_TOOL, ParamCheck, ToolsCalledMatch};
 use serde_json::{Map, Value, json};
 
 use crate::{Brief, Purpose, Slot};

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use karat_core::lint::Severity;
+use karat_lints::Severity;
 use serde_json::Value;
 
 use super::{BriefDocument, OpenSlot};
@@ -40,7 +40,7 @@ impl fmt::Display for BriefDocument {
 }
 
 fn slot_line(slot: &OpenSlot) -> String {
-    let kind = slot.difficulty.map_or("golden", karat_core::case::Difficulty::name);
+    let kind = slot.difficulty.map_or("golden", karat_cases::Difficulty::name);
     let mut line = format!("- `{}` ({kind}): {}. {}", slot.id, slot.purpose, slot.task);
     if let Some(phrase) = &slot.phrase {
         let _ = write!(line, " phrase: {}", Value::from(phrase.as_str()));

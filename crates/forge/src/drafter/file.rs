@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::case::{Case, Difficulty, NO_TOOL, Tier, next_ids};
+use karat_cases::{Case, Difficulty, NO_TOOL, Tier, next_ids};
 use karat_core::port::BoxFuture;
 use karat_json::text::shorten;
 use karat_json::{parse, type_name};

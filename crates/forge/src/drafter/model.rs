@@ -10,7 +10,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::chat::{ChatModel, ChatPrompt};
 use karat_core::port::{AgentError, AgentErrorCause, BoxFuture, IgnoreWaits};
 use karat_core::rubric::total_usage;

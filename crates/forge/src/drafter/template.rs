@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::BoxFuture;
 use karat_json::text::shorten;
 use karat_tools::similarity::words;

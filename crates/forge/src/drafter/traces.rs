@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::document::TraceDocument;
 use karat_core::port::BoxFuture;
 use karat_core::trace::Usage;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::registry::Tool;
+use karat_cases::registry::Tool;
 use karat_json::hash::short_hash;
 use serde::{Deserialize, Serialize};
 

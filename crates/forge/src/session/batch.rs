@@ -1,6 +1,6 @@
 //! A batch of drafts and the decisions about them.
 
-use karat_core::case::{Difficulty, Tier};
+use karat_cases::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
 use super::InvalidAction;

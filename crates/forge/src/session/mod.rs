@@ -8,7 +8,7 @@ mod batch;
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Approval, Case, Difficulty, Tier};
+use karat_cases::{Approval, Case, Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, Tier};
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
+use karat_cases::{Case, Tier};
 use karat_tools::coverage::{MAX_GOLDEN_CASES, MIN_GOLDEN_CASES};
 use karat_tools::similarity::words;
 

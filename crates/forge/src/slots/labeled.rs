@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use karat_core::case::{Case, Difficulty, Tier};
+use karat_cases::{Case, Difficulty, Tier};
 use karat_tools::overlap::{covers_cluster, covers_pair};
 
 use super::assign_ids;

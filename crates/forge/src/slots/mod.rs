@@ -6,7 +6,7 @@ mod golden;
 mod labeled;
 mod related;
 
-use karat_core::case::{Tier, next_ids};
+use karat_cases::{Tier, next_ids};
 
 pub use self::golden::golden_slots;
 pub use self::labeled::labeled_slots;

@@ -1,6 +1,6 @@
 //! The brief for drafting cases.
 
-use karat_core::case::Difficulty;
+use karat_cases::Difficulty;
 use karat_forge::{BriefDocument, Plan, labeled_slots};
 
 use crate::drafts::brief;

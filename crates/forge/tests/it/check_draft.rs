@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use karat_core::case::{Case, Input};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, Input};
 use karat_forge::{Brief, Combination, EdgeKind, Purpose, Slot, check_draft};
 use proptest::prelude::*;
 use rstest::rstest;

@@ -1,9 +1,9 @@
 //! Missing cases of a tool.
 
-use karat_core::case::Difficulty;
-use karat_core::lint::{Rule, Severity};
-use karat_core::registry::Registry;
+use karat_cases::Difficulty;
+use karat_cases::registry::Registry;
 use karat_forge::{Brief, Combination, Draft, EdgeKind, Origin, Plan, Purpose, Slot, check_coverage};
+use karat_lints::{Rule, Severity};
 use serde_json::{Value, json};
 
 use crate::drafts::{brief, case, tool};

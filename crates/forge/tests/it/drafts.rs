@@ -1,10 +1,10 @@
 //! A weather agent, and drafts that satisfy every rule.
 
-use karat_core::case::{Case, Input};
-use karat_core::lint::Severity;
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, Input};
 use karat_forge::{Brief, Combination, DraftFinding, Overlap, Purpose, Slot};
+use karat_lints::Severity;
 use serde_json::{Value, json};
 
 pub(crate) fn tool(name: &str) -> Tool {

@@ -161,7 +161,7 @@ fn silenced_rules_do_not_prevent_approval() {
         &json!({"toolsCalled": ["get_weather"], "responseContains": ["2026-05-01", "x"]}),
     );
     assert!(!read_drafts(&brief, &json!([dated]))[0].can_be_approved());
-    brief.silenced = vec![karat_core::lint::Rule::VolatileValue];
+    brief.silenced = vec![karat_lints::Rule::VolatileValue];
     assert!(read_drafts(&brief, &json!([dated]))[0].can_be_approved());
 }
 
@@ -169,7 +169,7 @@ fn silenced_rules_do_not_prevent_approval() {
 fn removes_existing_cases() {
     let mut brief = brief();
     let written = valid_case(&trigger());
-    brief.golden.push(karat_core::case::Case::read_one(&written).expect("a case"));
+    brief.golden.push(karat_cases::Case::read_one(&written).expect("a case"));
     let mut file = DraftFile::read("x", &json!([written, valid_case(&Purpose::NoLeak)]).to_string()).expect("drafts");
     assert_eq!(file.remove_existing(&brief), 1);
 }

@@ -1,7 +1,7 @@
 //! Registries of different sizes, and briefs of their first tool.
 
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
 use karat_forge::{Brief, Overlap};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use karat_core::case::{Case, Difficulty};
+use karat_cases::{Case, Difficulty};
 use karat_forge::{Brief, Combination, EdgeKind, Plan, Purpose, Slot, golden_slots, labeled_slots};
 use proptest::prelude::*;
 use rstest::rstest;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::Case;
-use karat_core::lint::Rule;
+use karat_cases::Case;
 use karat_forge::{Brief, Draft, Drafter, Overlap, Plan, Purpose, Request, Slot, TemplateDrafter};
 use karat_forge::{golden_slots, labeled_slots};
+use karat_lints::Rule;
 use rstest::rstest;
 
 use crate::registries::{brief, write_brief};

@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use karat_cases::registry::{Tool, ToolLocation};
 use karat_core::port::{ToolOutcome, ToolUnavailable};
-use karat_core::registry::{Tool, ToolLocation};
 use karat_process::{Command, Process};
 use rmcp::RoleClient;
 use rmcp::model::{

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
+use karat_cases::registry::{Gap, GapKind, Registry, Tool};
 use karat_core::port::{BoxFuture, ToolOutcome, ToolRunner, ToolUnavailable};
-use karat_core::registry::{Gap, GapKind, Registry, Tool};
 use karat_json::nearest;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use karat_core::registry::{Gap, GapKind, Known, Tool, ToolLocation, Unknown};
+use karat_cases::registry::{Gap, GapKind, Known, Tool, ToolLocation, Unknown};
 use serde_json::{Value, json};
 
 use super::evaluate::{LocatedExpr, ResolvedValue, UnknownReason};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use karat_core::registry::ToolLocation;
+use karat_cases::registry::ToolLocation;
 
 use super::members::{Receiver, is_receiver};
 use super::project::{ModuleId, Project, submodule};

@@ -1,7 +1,7 @@
 //! Finds tools in TypeScript and JavaScript modules: calls that register or create a tool, objects in the usual
 //! formats, and classes.
 
-use karat_core::registry::{Gap, GapKind, Known};
+use karat_cases::registry::{Gap, GapKind, Known};
 use serde_json::{Value, json};
 
 use super::discovery::{

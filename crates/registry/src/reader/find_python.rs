@@ -1,7 +1,7 @@
 //! Finds tools in Python modules: decorated functions, functions in `tools=[…]`, dictionaries, calls that create a
 //! tool, and classes.
 
-use karat_core::registry::Known;
+use karat_cases::registry::Known;
 use serde_json::Value;
 
 use super::discovery::{

@@ -36,7 +36,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 
 use self::discovery::{Discovery, FoundTool};
 use self::project::{ModuleId, Project, STACK_BYTES};

@@ -1,6 +1,6 @@
 //! Calls that define a tool by positional arguments: `server.tool("name", "description", { … }, handler)`.
 
-use karat_core::registry::Known;
+use karat_cases::registry::Known;
 use serde_json::{Value, json};
 
 use super::discovery::{Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};

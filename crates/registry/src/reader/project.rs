@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::{Gap, GapKind, ToolLocation};
+use karat_cases::registry::{Gap, GapKind, ToolLocation};
 
 use super::imports::{ScriptResolver, find_python_module};
 use super::parse_error::ParseError;

@@ -1,7 +1,7 @@
 //! Finds tools that Python classes define: subclasses of a library's or the project's own `Tool`, their instances, and
 //! models whose fields are the arguments.
 
-use karat_core::registry::Known;
+use karat_cases::registry::Known;
 use serde_json::Value;
 
 use super::discovery::{Candidate, Discovery, SCHEMA_KEYS, is_tool_name, mentions_tools};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use karat_core::registry::ToolLocation;
+use karat_cases::registry::ToolLocation;
 use karat_json::Position;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
 use karat_registry::read_path;
 use rstest::rstest;
 use serde_json::{Value, json};

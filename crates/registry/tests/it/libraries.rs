@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use karat_core::registry::{Registry, Tool};
+use karat_cases::registry::{Registry, Tool};
 use karat_registry::{ScriptLanguage, export_script, read_json, read_path};
 use karat_testkit::tools::TestTool;
 use rstest::rstest;

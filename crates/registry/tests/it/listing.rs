@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
-use karat_core::registry::Tool;
+use karat_cases::registry::Tool;
 use karat_json::hash::short_hash;
 use karat_registry::{McpServer, NamedServer};
 use karat_testkit::tools::{BackgroundServer, TestTool};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use karat_core::registry::{Registry, ToolField};
+use karat_cases::registry::{Registry, ToolField};
 use karat_registry::{RegistryError, read_path};
 use rstest::rstest;
 use serde_json::json;

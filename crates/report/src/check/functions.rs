@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use karat_core::lint::Severity;
 use karat_json::{Finding, Location, Position};
+use karat_lints::Severity;
 use karat_workflows::check_functions::{CheckedFile, EvalCheckReport, FileFinding};
 
 use crate::console::{ConsoleSettings, Verbosity};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use karat_core::lint::Severity;
 use karat_json::{Finding, Location, Position};
+use karat_lints::Severity;
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
 use crate::console::{ConsoleSettings, Verbosity};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::lint::Severity;
+use karat_lints::Severity;
 use karat_workflows::check::{RuleEntry, RuleList};
 
 /// Renders the rules, with an example of a violation each.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use askama::Template;
-use karat_core::case::NO_TOOL;
+use karat_cases::NO_TOOL;
 use karat_tools::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Ratio, ToolCoverage};
 
 use super::{

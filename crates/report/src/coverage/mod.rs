@@ -3,7 +3,7 @@
 mod html;
 mod text;
 
-use karat_core::case::NO_TOOL;
+use karat_cases::NO_TOOL;
 use karat_tools::confusion::ExcludedCounts;
 use karat_tools::coverage::{Coverage, MAX_GOLDEN_CASES, Ratio, Requirement, RequirementResult, ToolCoverage};
 

@@ -206,7 +206,7 @@ impl Page<'_> {
             let cell =
                 |name: &str, available: usize| pad(&truncate_middle(&names(name), available, ellipsis), available);
             let rate = percent(pair.rate);
-            let is_between_tools = [&pair.expected, &pair.called].iter().all(|name| *name != karat_core::case::NO_TOOL);
+            let is_between_tools = [&pair.expected, &pair.called].iter().all(|name| *name != karat_cases::NO_TOOL);
             let note = if has_map && !pair.declared && is_between_tools { note } else { "" };
             let _ = writeln!(
                 out,

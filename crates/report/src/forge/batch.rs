@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_json::text::counted;
 use serde_json::Value;
 

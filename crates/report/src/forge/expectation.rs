@@ -1,6 +1,6 @@
 //! The expectation of a case, as labelled lines.
 
-use karat_core::case::{Case, Expectation, NO_TOOL, ParamAssertion, ToolsCalledMatch};
+use karat_cases::{Case, Expectation, NO_TOOL, ParamAssertion, ToolsCalledMatch};
 use serde_json::Value;
 
 use crate::style::Symbols;

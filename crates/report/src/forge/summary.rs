@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use karat_core::case::{Difficulty, Tier};
+use karat_cases::{Difficulty, Tier};
 use karat_core::cost::dollars;
 use karat_core::trace::Usage;
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};

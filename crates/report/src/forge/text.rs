@@ -1,6 +1,6 @@
 //! Plans, briefs, saved sessions and refusals.
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_forge::session::Session;
 use karat_forge::{BATCH_SIZE, BriefDocument, Plan};
 use karat_json::text::counted;

@@ -1,9 +1,9 @@
 //! Converts a batch of a session for display.
 
-use karat_core::case::Difficulty;
-use karat_core::lint::Severity;
+use karat_cases::Difficulty;
 use karat_forge::session::{Decision, Entry};
 use karat_forge::{Draft, Evidence};
+use karat_lints::Severity;
 use karat_workflows::forge::Conversation;
 
 use super::batch::{BatchView, DraftState, DraftView, FindingView, Level};

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
-    use karat_core::case::Tier;
+    use karat_cases::Tier;
     use karat_core::result::Incomplete;
 
     #[test]

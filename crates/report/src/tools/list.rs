@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::registry::ToolField;
+use karat_cases::registry::ToolField;
 use karat_tools::tool_list::{ToolEntry, ToolList};
 
 use super::counted;
@@ -228,7 +228,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::registry::{Known, Registry, Tool, ToolLocation, Unknown};
+    use karat_cases::registry::{Known, Registry, Tool, ToolLocation, Unknown};
     use karat_core::tokenizer::Tokenizer;
     use karat_json::Position;
     use rstest::rstest;

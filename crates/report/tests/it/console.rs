@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::event::{Reporter, RunEvent, UnreachableAgent};
 use karat_core::result::Outcome;
 use karat_core::trace::ToolCall;

@@ -1,7 +1,7 @@
 //! Coverage for the terminal and as an HTML page.
 
-use karat_core::case::Expectation;
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
+use karat_cases::Expectation;
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_json::Position;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, coverage_page, coverage_text};
 use karat_tools::confusion::{ExcludedCounts, MeasuredConfusion};

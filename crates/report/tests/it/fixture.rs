@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use karat_cases::Tier;
 use karat_core::assertion::{AssertionOutcome, AssertionVerdict, Failure, NearMiss};
-use karat_core::case::Tier;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};

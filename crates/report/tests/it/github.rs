@@ -1,6 +1,6 @@
 //! Workflow commands and the step summary.
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::event::Reporter;
 use karat_report::github::{GithubReporter, StepSummaryReporter, render};
 use karat_report::markdown;

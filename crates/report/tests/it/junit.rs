@@ -121,7 +121,7 @@ fn escapes_hostile_text() {
 
 #[test]
 fn truncates_long_responses() {
-    let mut suite = fixture::Suite::new("a.json", "a", karat_core::case::Tier::Golden, &[1]);
+    let mut suite = fixture::Suite::new("a.json", "a", karat_cases::Tier::Golden, &[1]);
     let mut case = fixture::case("a", "", karat_core::result::Outcome::Passed);
     case.details.response = "é".repeat(3_000);
     suite.cases = vec![(0, case)];

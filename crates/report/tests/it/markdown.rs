@@ -1,6 +1,6 @@
 //! The Markdown summary.
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::result::Outcome;
 use karat_report::markdown::{LIMIT, MarkdownReporter, render, render_within};
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_core::event::Reporter;
 use karat_core::event::RunEvent;
 use karat_core::result::combine;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use karat_cases::Expectation;
+use karat_cases::registry::{Registry, Tool};
 use karat_core::assertion::Strictness;
-use karat_core::case::Expectation;
-use karat_core::registry::{Registry, Tool};
 use karat_core::result::{CaseDetails, Cause, Outcome};
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{Trace, Usage};

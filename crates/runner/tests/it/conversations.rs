@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use karat_cases::Case;
 use karat_core::assertion::Strictness;
-use karat_core::case::Case;
 use karat_core::judgement::{Conclusion, EvalContext, Judgement};
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;

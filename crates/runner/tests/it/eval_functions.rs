@@ -5,14 +5,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, EvalEntry};
 use karat_core::assertion::Strictness;
-use karat_core::case::{Case, EvalEntry};
 use karat_core::exit::ExitStatus;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalContext, EvalError, Judgement};
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::result::Outcome;
-use karat_core::token::TokenSources;
 use karat_runner::Plan;
 use serde_json::{Value, json};
 

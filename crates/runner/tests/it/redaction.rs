@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace};
 use karat_runner::Plan;

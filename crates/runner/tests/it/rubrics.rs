@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use karat_core::case::{Dimension, RubricCase, RubricFile};
+use karat_cases::{Dimension, RubricCase, RubricFile};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::{Gate, GateResult, Gates};
@@ -71,7 +71,7 @@ fn rubric_case(message: &str, dimensions: &[&str]) -> RubricCase {
     let rubric = dimensions.iter().map(dimension).collect();
     let reference = json!({ "truth": 1 }).as_object().cloned();
     let mut case = case(&format!("rb-{message}"), message);
-    case.expect = karat_core::case::Expectation::default();
+    case.expect = karat_cases::Expectation::default();
     RubricCase { case, reference_data: reference, rubric }
 }
 

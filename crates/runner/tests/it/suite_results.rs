@@ -4,12 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use karat_core::case::Metadata;
+use karat_cases::Metadata;
+use karat_cases::token::TokenSources;
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::result::{EarlierCase, Outcome};
 use karat_core::staleness::CurrentTool;
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace};
 use karat_runner::{Baseline, Plan, SuitePlan};

@@ -5,15 +5,15 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, CaseLocation, EvalFile, Expectation, Input, Tier};
 use karat_core::assertion::{Mode, Strictness};
-use karat_core::case::{Case, CaseLocation, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, MissingCases, SuiteResult};
 use karat_core::staleness::CurrentTool;
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::Trace;
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan, run};

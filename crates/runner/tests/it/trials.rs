@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::exit::ExitStatus;
 use karat_core::gate::{Gate, Gates};
 use karat_core::result::{EarlierCase, Outcome};

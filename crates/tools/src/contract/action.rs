@@ -5,7 +5,7 @@
 use super::prose::{Prose, Word};
 use super::{ContractFinding, ContractRule, Words};
 use crate::similarity;
-use karat_core::registry::{Tool, same_name};
+use karat_cases::registry::{Tool, same_name};
 
 /// Words that start a sentence with a subject instead of a verb.
 const SUBJECTS: [&str; 26] = [

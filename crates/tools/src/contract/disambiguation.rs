@@ -3,7 +3,7 @@
 use super::prose::Prose;
 use super::{ContractFinding, ContractRule, Words, trigger};
 use crate::overlap::OverlapMap;
-use karat_core::registry::{Registry, Tool};
+use karat_cases::registry::{Registry, Tool};
 
 /// Phrases that distinguish a tool from any other.
 const CONTRAST_PHRASES: [&[&str]; 12] = [

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ContractFinding, ContractRule, Words};
 use crate::similarity::{similar_pairs, words};
-use karat_core::registry::{Registry, Tool, ToolField};
+use karat_cases::registry::{Registry, Tool, ToolField};
 
 /// Minimum similarity of duplicates (see [`crate::similarity`]).
 const MIN_DUPLICATE_SIMILARITY: f64 = 0.9;

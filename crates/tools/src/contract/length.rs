@@ -2,7 +2,7 @@
 
 use super::prose::Prose;
 use super::{ContractFinding, ContractRule, Words};
-use karat_core::registry::Tool;
+use karat_cases::registry::Tool;
 
 /// Limit of several providers; longer descriptions are rejected or truncated.
 pub(super) const PROVIDER_LIMIT: usize = 1024;

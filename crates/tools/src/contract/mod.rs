@@ -23,7 +23,7 @@ pub use silence::{RegistryRule, Silence, SilencedRule, Silencer};
 
 use self::prose::Prose;
 use crate::overlap::OverlapMap;
-use karat_core::registry::{Registry, Tool, ToolField};
+use karat_cases::registry::{Registry, Tool, ToolField};
 
 /// Placeholder for the first sentence of a description.
 const ACTION_PLACEHOLDER: &str = "<What it does>.";

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ContractRule;
-use karat_core::lint::Rule;
-use karat_core::registry::{Registry, ToolField};
+use karat_cases::registry::{Registry, ToolField};
 use karat_json::{Path, Problem, Problems, Subject, nearest, read_array, read_object_map, read_string, type_name};
+use karat_lints::Rule;
 
 /// Wildcard for all tools or all rules.
 const ALL: &str = "*";
@@ -207,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use karat_core::registry::Tool;
+    use karat_cases::registry::Tool;
 
     fn read(value: &Value) -> Result<Silence, Vec<Problem>> {
         let mut problems = Problems::default();

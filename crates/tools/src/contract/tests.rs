@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use karat_core::registry::{Known, ToolLocation, Unknown};
+use karat_cases::registry::{Known, ToolLocation, Unknown};
 
 fn tool(name: &str, description: &str) -> Tool {
     Tool { name: name.to_owned(), description: Some(description.to_owned()).into(), ..Tool::default() }

@@ -2,7 +2,7 @@
 
 use super::prose::{Prose, Word};
 use super::{ContractFinding, ContractRule, Words};
-use karat_core::registry::Tool;
+use karat_cases::registry::Tool;
 
 /// Verbs for using a tool.
 const USE_VERBS: [&str; 10] =

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::prose::{Prose, Word};
 use super::{ContractFinding, ContractRule, Words, trigger};
 use crate::similarity;
-use karat_core::registry::Tool;
+use karat_cases::registry::Tool;
 
 /// Minimum number of words besides the tool's own name. With three, every eighth of 450 real descriptions would be
 /// reported, including "Calculate the area of a triangle given its base and height".

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::lock::{LockDiff, LockedField, effects};
 use crate::overlap::OverlapMap;
-use karat_core::case::{EvalFile, Tier};
-use karat_core::registry::{Registry, ToolField};
+use karat_cases::registry::{Registry, ToolField};
+use karat_cases::{EvalFile, Tier};
 use karat_core::staleness::check_overlap_version;
 
 /// An eval file whose freshness is unknown.

@@ -11,8 +11,8 @@ use super::{
 use crate::confusion::MeasuredConfusion;
 use crate::lock::LockDiff;
 use crate::overlap::{OverlapMap, covers_cluster};
-use karat_core::case::{Case, Difficulty, EvalFile, Expectation, ExpectedCalls, NO_TOOL, Tier};
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
+use karat_cases::{Case, Difficulty, EvalFile, Expectation, ExpectedCalls, NO_TOOL, Tier};
 use karat_json::nearest;
 
 /// An eval file and its path for messages.
@@ -251,7 +251,7 @@ impl<'c> Counter<'c> {
             totals.complete.add(tool.complete);
             tools.push(tool);
         }
-        let gap = |gap: &karat_core::registry::Gap| RegistryGap {
+        let gap = |gap: &karat_cases::registry::Gap| RegistryGap {
             kind: gap.kind,
             location: gap.location.clone(),
             message: gap.message.clone(),

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use karat_core::registry::{GapKind, ToolLocation};
+use karat_cases::registry::{GapKind, ToolLocation};
 
 pub use freshness::{Doubt, DoubtfulFile};
 pub use matrix::{ConfusedPair, ConfusionMatrix, CorrectCalls};

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{LockDiff, LockedField};
-use karat_core::case::{EvalFile, Tier};
-use karat_core::lint::named_tools;
-use karat_core::registry::{Registry, same_name};
+use karat_cases::registry::{Registry, same_name};
+use karat_cases::{EvalFile, Tier};
 use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
+use karat_lints::named_tools;
 
 /// Changes since the lock and the eval files they make stale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -179,8 +179,8 @@ mod tests {
 
     use super::super::ToolsLock;
     use super::*;
-    use karat_core::case::{Case, CaseLocation, Expectation, Input, Metadata};
-    use karat_core::registry::Tool;
+    use karat_cases::registry::Tool;
+    use karat_cases::{Case, CaseLocation, Expectation, Input, Metadata};
 
     fn tool(name: &str, description: &str, version: &str) -> Tool {
         Tool {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use karat_core::registry::{Registry, Tool, ToolField};
+use karat_cases::registry::{Registry, Tool, ToolField};
 
 pub use diff::{FieldChange, IncomparableTool, LockDiff, RenamedTool, ToolChange};
 pub use effect::{Effect, StaleFile, ToolsDiff, effects};
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use karat_core::registry::{Known, ToolLocation, Unknown};
+    use karat_cases::registry::{Known, ToolLocation, Unknown};
 
     #[test]
     fn locks_unknown_fields_as_unknown() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Cluster, OverlapEntry, OverlapMap, shell_quote};
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
 use karat_json::Severity;
 use karat_json::nearest;
 
@@ -203,7 +203,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use karat_core::registry::{Gap, GapKind, Tool, ToolLocation};
+    use karat_cases::registry::{Gap, GapKind, Tool, ToolLocation};
     use karat_json::locate;
 
     fn registry(names: &[&str]) -> Registry {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OverlapMap;
-use karat_core::case::{Case, Difficulty};
+use karat_cases::{Case, Difficulty};
 
 /// Whether a case covers the overlap of two tools: it is ambiguous, and its acceptable sets contain both.
 pub fn covers_pair(case: &Case, left: &str, right: &str) -> bool {
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::overlap::{Cluster, Neighbour, OverlapEntry, Shape};
-    use karat_core::case::{CaseLocation, Expectation, Input};
+    use karat_cases::{CaseLocation, Expectation, Input};
 
     fn case(difficulty: Difficulty, sets: &[Vec<&str>]) -> Case {
         let set = |set: &Vec<&str>| set.iter().map(|&tool| tool.to_owned()).collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::OverlapMap;
 use crate::confusion::Confusion;
 use crate::similarity::SimilarityIndex;
-use karat_core::registry::{Registry, Tool};
+use karat_cases::registry::{Registry, Tool};
 
 /// Default minimum similarity for a suggestion.
 pub const DEFAULT_MIN_SIMILARITY: f64 = 0.3;
@@ -141,7 +141,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use karat_core::case::Expectation;
+    use karat_cases::Expectation;
 
     fn registry() -> Registry {
         let tool = |name: &str, description: &str| Tool {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, CaseLocation, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
-use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
+use karat_cases::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
+use karat_cases::{Case, CaseLocation, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
 use karat_tools::confusion::MeasuredConfusion;
 use karat_tools::coverage::{Amount, Coverage, Ratio, Requirement, Suite};
 use karat_tools::lock::{LockDiff, ToolsLock};

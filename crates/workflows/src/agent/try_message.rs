@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use karat_agents::{Exchange, ExchangeObserver, Preset, Reported, recognise};
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::{Conversation, IgnoreWaits, Telemetry, TrialContext};
 use karat_core::redact::{MASK, Redactor, is_secret_name};
 use karat_core::trace::{ToolCall, Trace, Usage};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use karat_core::lint::Rule;
-use karat_core::regression::Archive;
+use karat_cases::regression::Archive;
 use karat_json::{Problem, without_bom};
+use karat_lints::Rule;
 use karat_project::{EvalPath, archive_path, discover_archives, looks_like_eval_file, read_bytes};
 
 use super::issue::{CheckIssue, RuleProblem, locate, problem};

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use karat_core::case::{EvalFile, SuiteFile};
-use karat_core::lint::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint, named_tools};
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
+use karat_cases::token::TokenSources;
+use karat_cases::{EvalFile, SuiteFile};
 use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check_staleness};
-use karat_core::token::TokenSources;
 use karat_json::{Problem, without_bom};
+use karat_lints::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint, named_tools};
 use karat_project::{EvalPath, archived_ids, parse_suite_file, read_bytes};
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};

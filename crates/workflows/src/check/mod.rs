@@ -11,9 +11,9 @@ mod tools;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::lint::{Rule, Severity};
-use karat_core::registry::{Registry, same_name};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Registry, same_name};
+use karat_cases::token::TokenSources;
+use karat_lints::{Rule, Severity};
 use karat_project::{EvalPath, discover_all, read_json_setting, read_overlap_map};
 use karat_tools::contract::Silencer;
 use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use karat_core::lint::Rule;
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
+use karat_lints::Rule;
 use karat_project::read_text;
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, UncoveredOverlaps, check_overlaps};

@@ -1,6 +1,6 @@
 //! The list of rules for cases and drafts.
 
-use karat_core::lint::{Rule, Severity};
+use karat_lints::{Rule, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 

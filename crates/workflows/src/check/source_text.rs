@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use karat_core::registry::ToolLocation;
+use karat_cases::registry::ToolLocation;
 use karat_json::{Location, Position, without_bom};
 
 use crate::settings::Settings;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use karat_core::lint::Severity;
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
+use karat_cases::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
 use karat_json::text::shorten;
 use karat_json::{Finding, Problem};
+use karat_lints::Severity;
 use karat_project::read_text;
 use karat_tools::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
 use karat_tools::overlap::OverlapMap;
@@ -144,7 +144,7 @@ fn from_flag(problem: Problem) -> CheckIssue {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::registry::Known;
+    use karat_cases::registry::Known;
     use karat_json::Position;
     use karat_testkit::project::TempProject;
     use karat_tools::contract::Silence;

@@ -10,8 +10,8 @@ pub mod snapshot;
 pub mod store;
 pub mod tools;
 
+use karat_cases::registry::{GapKind, Registry};
 use karat_core::port::{Clock, Ids};
-use karat_core::registry::{GapKind, Registry};
 use karat_project::EditLock;
 use karat_sandbox::Sandbox;
 use karat_store::Store;

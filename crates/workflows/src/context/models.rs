@@ -7,7 +7,7 @@ use karat_agents::{
     Budget, ExchangeObserver, KnownProvider, Language, ModelAgent, ModelClient, ModelSettings, Parameters, Preset,
     Price, Provider, ProviderConfig, Throttle, ToolExecution,
 };
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
 use karat_json::nearest;
 
 use crate::error::Error;

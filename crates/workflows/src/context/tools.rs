@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_agents::ToolExecution;
+use karat_cases::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_core::redact::Redactor;
-use karat_core::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_project::PathSetting;
 use karat_registry::{McpServers, RegistryCommand, mcp_location};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use karat_core::case::{Case, Tier};
+use karat_cases::{Case, Tier};
 use karat_forge::session::{Approver, Basis, CaseSelection, DeclaredOverlap, Entry, Session, Stage};
 use karat_forge::{Draft, DraftFinding, Drafter, Request, Revision, Slot, check_draft};
 use karat_json::text::counted;

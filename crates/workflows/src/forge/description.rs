@@ -1,6 +1,6 @@
 //! Checks that cases can be drafted from a tool's description.
 
-use karat_core::registry::{Registry, Tool, ToolField};
+use karat_cases::registry::{Registry, Tool, ToolField};
 use karat_tools::contract::{
     ContractFinding, DraftingGate, SilencedRule, Silencer, check_descriptions, corrected_description,
 };

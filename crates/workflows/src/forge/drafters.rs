@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use karat_cases::registry::same_name;
 use karat_core::rating::Rating;
-use karat_core::registry::same_name;
 use karat_forge::{Draft, DraftFile, Drafter, ModelDrafter, Plan, Slot, TemplateDrafter, golden_slots, labeled_slots};
 use karat_json::text::counted;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use karat_core::case::{Case, SuiteFile, Tier};
-use karat_core::registry::{Registry, Tool, same_name};
-use karat_core::token::TokenSources;
+use karat_cases::registry::{Registry, Tool, same_name};
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, SuiteFile, Tier};
 use karat_forge::file::file_name;
 use karat_forge::session::DeclaredOverlap;
 use karat_forge::{Brief, BriefDocument, Overlap, Plan, Slot, golden_slots, labeled_slots};

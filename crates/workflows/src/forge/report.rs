@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::case::{Difficulty, Tier};
-use karat_core::lint::{Rule, Severity};
+use karat_cases::{Difficulty, Tier};
 use karat_core::trace::Usage;
 use karat_forge::session::{Entry, Session};
 use karat_forge::{Draft, DraftFinding, Drafter, Evidence, OpenSlot, Plan, check_coverage};
+use karat_lints::{Rule, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

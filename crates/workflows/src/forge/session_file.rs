@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::PathBuf;
 
-use karat_core::regression::slug;
+use karat_cases::regression::slug;
 use karat_forge::session::Session;
 use karat_project::replace_file;
 use karat_store::create_data_dir;

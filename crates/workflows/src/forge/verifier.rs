@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use karat_cases::{Case, EvalFile, Tier};
 use karat_core::assertion::Strictness;
-use karat_core::case::{Case, EvalFile, Tier};
 use karat_core::event::{ReportError, Reporter, RunEvent};
 use karat_core::port::Agent;
 use karat_core::result::{CaseResult, MissingCases};

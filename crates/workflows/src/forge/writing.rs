@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use karat_core::case::Tier;
+use karat_cases::Tier;
 use karat_forge::file::{FileError, FileHeader, merge_cases};
 use karat_forge::session::Session;
 use karat_json::InvalidFile;

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_core::case::{Case, EvalEntry, SuiteFile};
+use karat_cases::{Case, EvalEntry, SuiteFile};
 use karat_core::port::EvalFunctions;
 use karat_json::{Finding, InvalidFile, without_bom};
 use karat_project::{LoadedSuite, parse_suite_file, read_bytes};

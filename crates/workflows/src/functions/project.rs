@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::case::{Case, EvalEntry, EvalFile};
+use karat_cases::{Case, EvalEntry, EvalFile};
 use karat_json::{Finding, InvalidFile, Problem, Subject, nearest};
 use karat_sandbox::{
     Function, MAX_SOURCE_BYTES, ModuleOutline, ProjectRules, Rule, display_source, outline, validate_with,

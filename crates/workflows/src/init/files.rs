@@ -1,6 +1,6 @@
 //! The contents of the files of a new project.
 
-use karat_core::regression::slug;
+use karat_cases::regression::slug;
 use serde_json::{Map, Value, json};
 
 use super::registry_tools::{RegistryTool, first_sentence};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use karat_agents::AllowedTools;
+use karat_cases::registry::Registry;
 use karat_core::redact::{Redactor, is_secret_name, is_secret_shape};
-use karat_core::registry::Registry;
 use karat_json::{Problems, parse, without_bom};
 use karat_registry::McpServerConfig;
 use serde_json::{Map, Value};

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use karat_agents::KnownProvider;
+use karat_cases::regression::slug;
 use karat_core::redact::Redactor;
-use karat_core::regression::slug;
 use karat_json::nearest;
 use karat_project::{create_file, replace_file};
 use karat_registry::{McpServerConfig, read_path};

@@ -1,6 +1,6 @@
 //! The parts of a tool registry that the first eval file needs.
 
-use karat_core::registry::{Registry, Tool};
+use karat_cases::registry::{Registry, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ pub(super) fn first_sentence(description: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::registry::Known;
+    use karat_cases::registry::Known;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Edits the overlap map.
 
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
 use karat_json::{InvalidFile, nearest};
 use karat_project::{read_file, read_overlap_map, replace_file};
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};

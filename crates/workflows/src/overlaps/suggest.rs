@@ -1,6 +1,6 @@
 //! Suggests overlaps of tools that are similar, mention each other or were confused.
 
-use karat_core::registry::GapKind;
+use karat_cases::registry::GapKind;
 use karat_project::{discover_or_empty, load_all, read_overlap_map, result_paths};
 use karat_tools::confusion::Confusion;
 use karat_tools::overlap::{Suggestion, Suggestions, shell_quote};

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use karat_core::assertion::can_fail;
-use karat_core::case::{Case, EvalFile, Tier};
-use karat_core::lint::{LintContext, Severity, lint};
-use karat_core::registry::{Registry, Tool, same_name};
-use karat_core::regression::{
+use karat_cases::registry::{Registry, Tool, same_name};
+use karat_cases::regression::{
     ArchivedCase, NewRegression, RegressionEditor, is_regression, next_id, slug, snapshot_keys,
 };
+use karat_cases::{Case, EvalFile, Tier};
+use karat_core::assertion::can_fail;
 use karat_json::canonical::canonical_hash;
 use karat_json::text::shorten;
 use karat_json::{InvalidFile, nearest};
+use karat_lints::{LintContext, Severity, lint};
 use karat_project::{EvalPath, LoadedSuite, archive_path, read_archive, read_bytes, regression_ids};
 use serde_json::{Map, Value, json};
 

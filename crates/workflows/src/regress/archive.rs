@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use karat_core::regression::{ArchivedCase, is_regression};
+use karat_cases::regression::{ArchivedCase, is_regression};
 use karat_json::canonical::canonical_hash;
 use karat_json::nearest;
 use karat_project::{EvalPath, LoadedSuite, archive_path, archived_ids, read_archive};

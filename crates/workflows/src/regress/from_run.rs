@@ -1,7 +1,7 @@
 //! Creates the template of a regression case from a failed case of a run.
 
-use karat_core::case::SuiteFile;
-use karat_core::registry::same_name;
+use karat_cases::SuiteFile;
+use karat_cases::registry::same_name;
 use karat_core::result::{EarlierCase, EarlierResult, Outcome};
 use karat_json::nearest;
 use karat_project::{EvalPath, discover, parse_suite_file, read_bytes};

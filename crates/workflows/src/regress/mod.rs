@@ -9,8 +9,8 @@ mod template;
 
 use std::path::{Path, PathBuf};
 
-use karat_core::case::{Case, EvalFile, SuiteFile};
-use karat_core::regression::{RegressionEditError, RegressionEditor, is_regression};
+use karat_cases::regression::{RegressionEditError, RegressionEditor, is_regression};
+use karat_cases::{Case, EvalFile, SuiteFile};
 use karat_json::{InvalidFile, parse, without_bom};
 use karat_project::{EvalPath, LoadedSuite, discover, parse_suite_file, read_bytes, replace_file};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use karat_core::case::SuiteFile;
+use karat_cases::SuiteFile;
 use karat_json::InvalidFile;
 use karat_project::{EvalPath, discover, parse_suite_file, read_bytes};
 
@@ -43,7 +43,7 @@ pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<SealOutcome, Err
 }
 
 fn seal_file(
-    mut editor: karat_core::regression::RegressionEditor,
+    mut editor: karat_cases::regression::RegressionEditor,
     path: &EvalPath,
 ) -> Result<Vec<ReportedCase>, Error> {
     let sealed = editor.seal().map_err(|error| cannot_edit(&path.display_path, &error))?;

@@ -1,6 +1,6 @@
 //! The template of a regression case, from a failed case or a trace.
 
-use karat_core::case::Case;
+use karat_cases::Case;
 use serde_json::{Map, Value};
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Lists the cases that a run would run.
 
-use karat_core::case::{Case, Tier};
+use karat_cases::{Case, Tier};
 use karat_core::case_list::{CaseEntry, CaseList, SuiteCases};
 
 use super::Request;

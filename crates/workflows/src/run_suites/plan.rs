@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use karat_agents::Throttle;
+use karat_cases::registry::Registry;
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, EvalFile};
 use karat_core::assertion::Strictness;
-use karat_core::case::{Case, EvalFile};
 use karat_core::port::{Agent, EvalFunctions, Telemetry};
-use karat_core::registry::Registry;
 use karat_core::result::{EarlierResult, SkippedCase};
 use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
-use karat_core::token::TokenSources;
 use karat_project::{
     DiscoveredFiles, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, discover_all, load_all,
     read_json_setting,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use karat_core::case::{Case, Difficulty, Tier};
+use karat_cases::{Case, Difficulty, Tier};
 use karat_core::shard::Shard;
 use karat_json::nearest;
 use karat_pattern::Pattern;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use karat_core::lint::{Rule, named_tools, unknown_tool};
-use karat_core::registry::Registry;
+use karat_cases::registry::Registry;
+use karat_lints::{Rule, named_tools, unknown_tool};
 use karat_project::LoadedSuite;
 use karat_tools::contract::{SilencedRule, Silencer};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use karat_cases::registry::Gap;
 use karat_core::redact::Redactor;
-use karat_core::registry::Gap;
 use karat_testkit::clock::FixedClock;
 use karat_testkit::ids::FixedIds;
 use karat_testkit::project::{Content, TempProject};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_agents::{RecordingAgent, RecordingFolder, RecordingMode};
-use karat_core::case::Case;
+use karat_cases::Case;
 use karat_core::port::{Agent, AgentError, AgentErrorCause};
 use karat_core::trace::{ToolCall, Trace};
 use rstest::rstest;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_agents::{RecordingAgent, RecordingFolder, RecordingMode, RecordingTally};
+use karat_cases::Case;
 use karat_core::assertion::Mode;
-use karat_core::case::Case;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::redact::Redactor;
 use karat_core::trace::Trace;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use karat_agents::{RecordingAgent, RecordingMode};
+use karat_cases::{Case, Expectation};
 use karat_core::assertion::Mode;
-use karat_core::case::{Case, Expectation};
 use karat_core::port::{Agent, AgentError};
 use karat_core::trace::{ToolCall, Trace, Usage};
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! Annotations of findings on GitHub.
 
-use karat_core::lint::Severity;
+use karat_lints::Severity;
 use karat_report::destination::Destination;
 use karat_report::github::{Annotation, path_from_root};
 use karat_workflows::check::{CheckIssue, CheckReport};

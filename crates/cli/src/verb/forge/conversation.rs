@@ -1,9 +1,9 @@
 //! Approval in the terminal, batch by batch.
 
 use karat_core::exit::ExitStatus;
-use karat_core::lint::Severity;
 use karat_forge::DraftFinding;
 use karat_forge::session::{CaseSelection, Session};
+use karat_lints::Severity;
 use karat_report::forge::{
     batch_text, batch_text_within, batch_view, numbers_text, overlaps_text, plan_notes, plan_question, plan_text,
     refusal_text,

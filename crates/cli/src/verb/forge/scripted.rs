@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
-use karat_core::lint::Rule;
+use karat_lints::Rule;
 use karat_report::forge::{BatchView, batch_text, batch_view, open_text, plan_text, summary_text, usage_text};
 use karat_report::{counted, printable};
 use karat_workflows::Hint;

@@ -14,11 +14,11 @@ mod whole_calls;
 
 use std::time::Duration;
 
+use karat_cases::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
+use karat_cases::token::TokenSources;
+use karat_cases::{Case, EvalFile, Origin};
 use karat_core::assertion::{Evidence, Mode, PendingVerdict, Strictness, Verdict};
-use karat_core::case::{Case, EvalFile, Origin};
 use karat_core::judgement::{Conclusion, EvalError, Judgement};
-use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::Trace;
 use serde_json::{Value, json};

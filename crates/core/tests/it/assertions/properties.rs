@@ -1,11 +1,11 @@
 //! Properties of arbitrary cases.
 
-use karat_core::assertion::{AssertionVerdict, Evidence, Failure, Field, Mode, Strictness, Verdict, judge};
-use karat_core::case::{
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
+use karat_cases::{
     CallSelector, Case, CaseLocation, EvalEntry, Expectation, Input, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
+use karat_core::assertion::{AssertionVerdict, Evidence, Failure, Field, Mode, Strictness, Verdict, judge};
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use karat_cases::CallsMatch;
 use karat_core::assertion::{CallState, Verdict};
-use karat_core::case::CallsMatch;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, Value, json};

@@ -15,7 +15,7 @@
 //! Only one thing is lost: a whole number written as `5.0` passes where an integer is expected, since JSON and JSON
 //! Schema do not distinguish these.
 
-use karat_core::registry::{Registry, Tool};
+use karat_cases::registry::{Registry, Tool};
 use karat_json::pointer_key;
 use karat_json::text::text_form;
 use serde_json::{Map, Value, json};

@@ -1,9 +1,9 @@
 //! The state of a batch while a model fills it.
 
-use karat_core::case::Case;
-use karat_core::lint::Severity;
+use karat_cases::Case;
 use karat_json::text::shorten;
 use karat_json::type_name;
+use karat_lints::Severity;
 use serde_json::Value;
 
 use crate::brief::{Question, RejectedCase};

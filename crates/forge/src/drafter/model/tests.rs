@@ -6,16 +6,16 @@ mod rules;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
 use karat_core::chat::ChatReply;
 use karat_core::port::{UnusableReply, WaitObserver};
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, json};
 
 use super::*;
-use karat_core::lint::{Rule, Severity};
+use karat_lints::{Rule, Severity};
 
 use crate::{Origin, Overlap, Purpose, Revision};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use karat_core::token::contains_token;
+use karat_cases::token::contains_token;
 use karat_core::trace::ToolCall;
 use karat_json::text::text_form;
 use serde_json::{Map, Value, json};

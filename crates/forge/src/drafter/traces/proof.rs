@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use karat_core::token::contains_token;
+use karat_cases::token::contains_token;
 use karat_core::trace::ToolCall;
 use karat_json::text::text_form;
 use serde_json::Value;
@@ -202,7 +202,7 @@ mod tests {
     use karat_tools::similarity::words;
     use serde_json::json;
 
-    use karat_core::token::TokenSources;
+    use karat_cases::token::TokenSources;
 
     use super::*;
 
@@ -267,9 +267,9 @@ mod tests {
     }
 
     fn proofs(result: Value, seed: Option<Value>, message: &str, response: &str) -> Vec<String> {
-        let tool = karat_core::registry::Tool { name: "t".to_owned(), ..Default::default() };
+        let tool = karat_cases::registry::Tool { name: "t".to_owned(), ..Default::default() };
         let brief = Brief {
-            registry: karat_core::registry::Registry::from_tools([tool.clone()]),
+            registry: karat_cases::registry::Registry::from_tools([tool.clone()]),
             tool,
             triggers: Vec::new(),
             overlaps: Vec::new(),

@@ -1,13 +1,13 @@
+use karat_cases::registry::{Registry, Tool};
+use karat_cases::token::TokenSources;
 use karat_core::assertion::{Evidence, Mode, Strictness, judge};
-use karat_core::registry::{Registry, Tool};
-use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::Trace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use karat_core::lint::Severity;
+use karat_lints::Severity;
 
 use crate::{Brief, Combination, EdgeKind, TemplateDrafter};
 
@@ -207,7 +207,7 @@ fn a_case_expects_all_called_tools() {
     let called = ["get_weather", "get_forecast"].map(str::to_owned).to_vec();
     assert_eq!(slot_drafts[0].slot.purpose, Purpose::together(called.clone()));
     let case = slot_drafts[0].parse_case().expect("a case");
-    assert_eq!(case.difficulty.map(karat_core::case::Difficulty::name), Some("straightforward"));
+    assert_eq!(case.difficulty.map(karat_cases::Difficulty::name), Some("straightforward"));
     assert_eq!(case.expect.tools_called, Some(called));
     assert_eq!(
         case.expect.response_contains.as_deref(),

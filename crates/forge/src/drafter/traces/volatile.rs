@@ -1,7 +1,5 @@
 //! Detects values of tool results that change over time and so cannot be asserted.
 
-use karat_core::lint;
-
 use crate::identifier::words;
 
 /// Last words of the names of fields with volatile values.
@@ -73,7 +71,7 @@ pub(super) fn is_measured_name(name: &str) -> bool {
 /// Whether a value looks like a time, a date or a generated id. Covers the values that the lint rules reject, and other
 /// forms that occur in tool results.
 pub(super) fn is_volatile(text: &str) -> bool {
-    if lint::is_volatile(text) {
+    if karat_lints::is_volatile(text) {
         return true;
     }
     let is_hex_or_dash = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';

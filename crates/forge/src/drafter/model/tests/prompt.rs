@@ -1,6 +1,6 @@
 //! The prompt for a model.
 
-use karat_core::case::Difficulty;
+use karat_cases::Difficulty;
 
 use super::*;
 use crate::brief::Question;

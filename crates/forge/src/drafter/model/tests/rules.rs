@@ -1,6 +1,6 @@
 //! Answers that follow the instructions pass the real rules.
 
-use karat_core::case::Difficulty;
+use karat_cases::Difficulty;
 
 use super::*;
 use crate::{Combination, EdgeKind};

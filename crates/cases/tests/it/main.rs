@@ -1,0 +1,3 @@
+//! Tests of reading eval files.
+
+mod eval_files;
