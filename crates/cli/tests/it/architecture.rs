@@ -17,6 +17,8 @@ enum Layer {
     Cases,
     /// Traces, assertions, verdicts: pure.
     Domain,
+    /// Rules for eval files: pure.
+    Lints,
     /// Analyses of the domain: pure.
     Derived,
     /// One technology each, without knowledge of the domain.
@@ -40,7 +42,7 @@ const LAYERS: [(&str, Layer); 23] = [
     ("karat-json", Layer::Parts),
     ("karat-cases", Layer::Cases),
     ("karat-core", Layer::Domain),
-    ("karat-lints", Layer::Derived),
+    ("karat-lints", Layer::Lints),
     ("karat-chat", Layer::Derived),
     ("karat-evals", Layer::Derived),
     ("karat-tools", Layer::Derived),
@@ -157,14 +159,14 @@ fn violated_external_rule(layer: Layer, dependency: &Dependency) -> Option<&'sta
 
 fn violated_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
     match (layer, target) {
-        (Layer::Parts | Layer::Cases | Layer::Domain | Layer::Derived, Layer::Testkit) => {
+        (Layer::Parts | Layer::Cases | Layer::Domain | Layer::Lints | Layer::Derived, Layer::Testkit) => {
             Some("the domain is tested without the testkit")
         }
         (_, Layer::Testkit) if dependency.is_dev => None,
         (_, Layer::Testkit) => Some("the testkit never ships: list it under [dev-dependencies]"),
-        (Layer::Testkit, Layer::Parts | Layer::Cases | Layer::Domain | Layer::Derived) => None,
+        (Layer::Testkit, Layer::Parts | Layer::Cases | Layer::Domain | Layer::Lints | Layer::Derived) => None,
         (Layer::Testkit, _) => Some("every crate's tests use the testkit, so it may use the domain only"),
-        (Layer::Technology, Layer::Cases | Layer::Domain | Layer::Derived) => {
+        (Layer::Technology, Layer::Cases | Layer::Domain | Layer::Lints | Layer::Derived) => {
             Some("technology crates know nothing of the domain: take and return plain types")
         }
         _ if target < layer => None,
@@ -232,7 +234,7 @@ fn rejects_forbidden_dependencies() {
         ("karat-json", &["karat-pattern"], "of the same layer"),
         ("karat-core", &["karat-report"], "never above"),
         ("karat-cases", &["karat-core"], "never above"),
-        ("karat-lints", &["karat-tools"], "of the same layer"),
+        ("karat-lints", &["karat-tools"], "never above"),
         ("karat-core", &["dev:karat-testkit"], "without the testkit"),
         ("karat-core", &["tokio"], "declare a port"),
         ("karat-pattern", &["dev:sqlx"], "declare a port"),
