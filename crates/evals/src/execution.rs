@@ -26,7 +26,7 @@ pub struct Execution {
     pub error_kind: Option<ErrorKind>,
     pub stdout: String,
     pub stderr: String,
-    /// First twelve hex digits of the SHA-256 of the function's source.
+    /// Hash of the function's code, of what it uses beside the contract's form, and of the guest.
     pub code_hash: String,
     /// First twelve hex digits of the SHA-256 of the Python guest; null if the function did not run.
     pub guest_hash: Option<String>,
@@ -47,14 +47,22 @@ pub struct EvalRun {
     pub summary: EvalRunSummary,
 }
 
-use karat_json::hash::long_hash;
+use karat_json::hash::{long_hash, short_hash};
 
-/// An eval function and the Python guest that ran it.
+/// An eval function and the Python guest that runs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'j> {
     pub eval_id: &'j str,
+    /// Hash of the function alone.
     pub code_hash: &'j str,
     pub guest_hash: &'j str,
+}
+
+impl Judge<'_> {
+    /// Returns the hash of everything but the trace that a verdict depends on.
+    pub fn execution_hash(&self) -> String {
+        short_hash([self.code_hash, self.guest_hash].join("\0").as_bytes())
+    }
 }
 
 /// A judged trace.
@@ -86,7 +94,7 @@ impl Execution {
             error_kind,
             stdout: judgement.stdout,
             stderr: judgement.stderr,
-            code_hash: judge.code_hash.to_owned(),
+            code_hash: judge.execution_hash(),
             guest_hash: has_run.then(|| judge.guest_hash.to_owned()),
             executed_at,
             applicable,
@@ -123,6 +131,15 @@ mod tests {
         assert_eq!(first.id.len(), 32);
         assert_eq!((first.result, first.reason.as_deref(), first.execution_time_ms), (Some(true), Some("fine"), 1));
         assert_eq!((first.error, first.guest_hash.as_deref()), (None, Some("cafe")));
+    }
+
+    #[test]
+    fn the_code_hash_covers_function_and_guest() {
+        let hash = |code_hash, guest_hash| Judge { eval_id: "eval_x", code_hash, guest_hash }.execution_hash();
+        let row = row("a", Conclusion::NotApplicable { reason: String::new() }, "now");
+        assert_eq!(row.code_hash, hash("a", "cafe"));
+        assert_ne!(row.code_hash, hash("b", "cafe"));
+        assert_ne!(row.code_hash, hash("a", "beef"));
     }
 
     #[test]

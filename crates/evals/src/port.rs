@@ -25,17 +25,25 @@ pub trait EvalStore: Send + Sync {
     /// Returns the verdict counts of each version with executions, oldest first.
     fn version_counts<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<VersionCounts>>;
 
-    /// Returns traces whose current text this version has not judged, ordered by id, starting after `after`.
+    /// Returns traces whose current text this version has not judged with the code `code_hash`, ordered by id,
+    /// starting after `after`.
     fn unjudged<'s>(
         &'s self,
         eval_id: &'s str,
         version: u64,
+        code_hash: &'s str,
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
     ) -> StoreFuture<'s, Vec<StoredTrace>>;
 
-    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> StoreFuture<'s, u64>;
+    fn count_unjudged<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        code_hash: &'s str,
+        filter: &'s TraceFilter,
+    ) -> StoreFuture<'s, u64>;
 
     /// Stores executions. An execution replaces an earlier one of the same version and trace.
     fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> StoreFuture<'s, ()>;

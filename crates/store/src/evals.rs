@@ -61,15 +61,22 @@ impl EvalStore for Store {
         &'s self,
         eval_id: &'s str,
         version: u64,
+        code_hash: &'s str,
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
     ) -> StoreFuture<'s, Vec<StoredTrace>> {
-        Box::pin(executions::unjudged(&self.database, eval_id, version, filter, after, limit))
+        Box::pin(executions::unjudged(&self.database, eval_id, version, code_hash, filter, after, limit))
     }
 
-    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> StoreFuture<'s, u64> {
-        Box::pin(executions::count_unjudged(&self.database, eval_id, version, filter))
+    fn count_unjudged<'s>(
+        &'s self,
+        eval_id: &'s str,
+        version: u64,
+        code_hash: &'s str,
+        filter: &'s TraceFilter,
+    ) -> StoreFuture<'s, u64> {
+        Box::pin(executions::count_unjudged(&self.database, eval_id, version, code_hash, filter))
     }
 
     fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> StoreFuture<'s, ()> {

@@ -192,26 +192,28 @@ fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
 }
 
 /// Appends the condition that a version has not judged the current document of a trace.
-fn push_unjudged(statement: &mut Statement, eval_id: &str, version: u64) {
+fn push_unjudged(statement: &mut Statement, eval_id: &str, version: u64, code_hash: &str) {
     statement.push(
         " and not exists (select 1 from eval_executions x where x.eval_id = ? and x.eval_version = ? \
-         and x.trace_id = t.trace_id and x.trace_hash = t.hash)",
+         and x.trace_id = t.trace_id and x.trace_hash = t.hash and x.code_hash = ?)",
     );
     statement.add(eval_id);
     statement.add(version);
+    statement.add(code_hash);
 }
 
 pub(crate) async fn unjudged(
     database: &Database,
     eval_id: &str,
     version: u64,
+    code_hash: &str,
     filter: &TraceFilter,
     after: Option<&str>,
     limit: u64,
 ) -> Result<Vec<StoredTrace>, StoreError> {
     let mut statement = stored();
     statement.append(condition(filter));
-    push_unjudged(&mut statement, eval_id, version);
+    push_unjudged(&mut statement, eval_id, version, code_hash);
     push_page(&mut statement, after, limit);
     database.rows(statement).await?.into_iter().map(|mut row| read_stored(&mut row)).collect()
 }
@@ -220,10 +222,11 @@ pub(crate) async fn count_unjudged(
     database: &Database,
     eval_id: &str,
     version: u64,
+    code_hash: &str,
     filter: &TraceFilter,
 ) -> Result<u64, StoreError> {
     let mut statement = Statement::new("select count(*) from traces t where ");
     statement.append(condition(filter));
-    push_unjudged(&mut statement, eval_id, version);
+    push_unjudged(&mut statement, eval_id, version, code_hash);
     database.number(statement).await
 }

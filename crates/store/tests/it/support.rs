@@ -169,6 +169,9 @@ pub(crate) fn version(eval_id: &str, code: &str) -> NewVersion {
     }
 }
 
+/// The code of all executions.
+pub(crate) const CODE_HASH: &str = "code";
+
 pub(crate) fn execution(eval_id: &str, eval_version: u64, trace: &NewTrace, result: Option<bool>) -> StoredExecution {
     StoredExecution {
         id: format!("{eval_id}/{eval_version}/{}/{result:?}", trace.head.trace_id),
@@ -183,7 +186,7 @@ pub(crate) fn execution(eval_id: &str, eval_version: u64, trace: &NewTrace, resu
         error_kind: result.is_none().then_some(ErrorKind::Exception),
         stdout: "out\n".to_owned(),
         stderr: String::new(),
-        code_hash: "code".to_owned(),
+        code_hash: CODE_HASH.to_owned(),
         guest_hash: Some("guest".to_owned()),
         executed_at: at(100),
         applicable: true,

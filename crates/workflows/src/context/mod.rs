@@ -13,7 +13,7 @@ pub mod tools;
 use karat_cases::registry::{GapKind, Registry};
 use karat_core::port::{Clock, Ids};
 use karat_project::EditLock;
-use karat_sandbox::Sandbox;
+use karat_sandbox::{Guest, Sandbox};
 use karat_store::Store;
 
 use crate::error::Error;
@@ -77,5 +77,9 @@ impl Context<'_> {
 
     pub fn open_sandbox(&self) -> Result<Sandbox, Error> {
         sandbox::open_sandbox(self.process_env.guest.as_deref())
+    }
+
+    pub(crate) fn find_guest(&self) -> Result<Guest, Error> {
+        sandbox::find_guest(self.process_env.guest.as_deref())
     }
 }

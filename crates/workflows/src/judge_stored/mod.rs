@@ -65,8 +65,9 @@ pub async fn judge_stored(
     events: &mut dyn EventSink<Event>,
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
+    let guest = context.find_guest()?;
     let planning = with_open_store(open_existing_store(&context.settings), async |store| {
-        plan(store, &request, &context.settings).await
+        plan(store, &request, guest.hash(), &context.settings).await
     });
     let (store, (traces, planned)) = tokio::select! {
         planned = planning => planned?,
@@ -79,7 +80,7 @@ pub async fn judge_stored(
     let started = Instant::now();
     let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };
     let mut ended = Ok(run.emit(Event::Planned { to_judge }));
-    let sandbox = if to_judge > 0 { Some(context.open_sandbox()?) } else { None };
+    let sandbox = if to_judge > 0 { Some(Sandbox::open(&guest)?) } else { None };
     for eval in &planned {
         let version = &eval.version;
         let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
@@ -121,7 +122,7 @@ impl Run<'_, '_> {
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>, Error> {
         let task = self.request.options.task(vec![Arc::clone(&planned.function)]);
-        let mut stream = sandbox.judge_stream(&task, TracePages::new(&self.store, &planned.version, self.request))?;
+        let mut stream = sandbox.judge_stream(&task, TracePages::new(&self.store, planned, self.request))?;
         let mut writer = execution_writer(&self.store);
         let mut flow = ControlFlow::Continue(());
         let mut ended = Ok(());
@@ -175,8 +176,7 @@ impl Run<'_, '_> {
     ) -> StoredExecution {
         let Judged { key: TraceKey { id, hash }, mut judgements, .. } = judged;
         tally.add(&judgements, || id.clone());
-        let guest_hash = sandbox.guest_hash();
-        let judge = Judge { eval_id: &version.eval_id, code_hash: &version.code_hash, guest_hash };
+        let judge = judge(version, sandbox.guest_hash());
         // The task has one function.
         let judgement = judgements.remove(0);
         StoredExecution::new(judge, version.version, (&id, &hash), judgement, self.context.clock.now())
@@ -207,6 +207,10 @@ impl Run<'_, '_> {
         }
         failed.map_or(Ok(flow), |(_, error)| Err(error.into()))
     }
+}
+
+fn judge<'j>(version: &'j EvalVersion, guest_hash: &'j str) -> Judge<'j> {
+    Judge { eval_id: &version.eval_id, code_hash: &version.code_hash, guest_hash }
 }
 
 fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {

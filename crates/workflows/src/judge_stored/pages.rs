@@ -11,6 +11,7 @@ use karat_store::Store;
 use tokio::runtime::Handle;
 
 use super::Request;
+use super::plan::PlannedEval;
 
 /// Number of traces per query.
 const PAGE_SIZE: u64 = 100;
@@ -30,6 +31,7 @@ pub(super) struct TracePages {
     runtime: Handle,
     store: Store,
     version: EvalVersion,
+    execution_hash: String,
     filter: TraceFilter,
     again: bool,
     /// The last trace that was read.
@@ -38,11 +40,12 @@ pub(super) struct TracePages {
 }
 
 impl TracePages {
-    pub(super) fn new(store: &Store, version: &EvalVersion, request: &Request) -> Self {
+    pub(super) fn new(store: &Store, planned: &PlannedEval, request: &Request) -> Self {
         Self {
             runtime: Handle::current(),
             store: store.clone(),
-            version: version.clone(),
+            version: planned.version.clone(),
+            execution_hash: planned.execution_hash.clone(),
             filter: request.filter.clone(),
             again: request.again,
             after: None,
@@ -57,10 +60,11 @@ impl Iterator for TracePages {
     fn next(&mut self) -> Option<Self::Item> {
         if self.waiting.is_empty() {
             let (store, version, after) = (&self.store, &self.version, self.after.as_deref());
+            let (eval_id, code_hash) = (&version.eval_id, &self.execution_hash);
             let reading = if self.again {
                 store.read_traces(&self.filter, after, PAGE_SIZE)
             } else {
-                store.unjudged(&version.eval_id, version.version, &self.filter, after, PAGE_SIZE)
+                store.unjudged(eval_id, version.version, code_hash, &self.filter, after, PAGE_SIZE)
             };
             match self.runtime.block_on(reading) {
                 Ok(page) => self.waiting.extend(page),

@@ -9,7 +9,7 @@ use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_sandbox::Function;
 use karat_store::Store;
 
-use super::{Request, validate_version};
+use super::{Request, judge, validate_version};
 use crate::error::Error;
 use crate::functions::{FunctionFile, find_functions};
 use crate::hint::Hint;
@@ -22,6 +22,8 @@ use crate::trace_filter::no_match_error;
 pub(super) struct PlannedEval {
     pub(super) version: EvalVersion,
     pub(super) function: Arc<Function>,
+    /// The code hash of its executions.
+    pub(super) execution_hash: String,
     pub(super) judged_before: u64,
     pub(super) to_judge: u64,
 }
@@ -30,6 +32,7 @@ pub(super) struct PlannedEval {
 pub(super) async fn plan(
     store: &Store,
     request: &Request,
+    guest_hash: &str,
     settings: &Settings,
 ) -> Result<(u64, Vec<PlannedEval>), Error> {
     let evals = select_evals(store.evals().await?, &request.evals, settings)?;
@@ -48,14 +51,15 @@ pub(super) async fn plan(
     }
     let mut planned = Vec::with_capacity(chosen.len());
     for (version, function) in chosen {
+        let execution_hash = judge(&version, guest_hash).execution_hash();
         let to_judge = if request.again {
             traces
         } else {
-            store.count_unjudged(&version.eval_id, version.version, &request.filter).await?
+            store.count_unjudged(&version.eval_id, version.version, &execution_hash, &request.filter).await?
         };
         // Traces may have been added in the meantime.
         let judged_before = traces.saturating_sub(to_judge);
-        planned.push(PlannedEval { version, function, judged_before, to_judge });
+        planned.push(PlannedEval { version, function, execution_hash, judged_before, to_judge });
     }
     Ok((traces, planned))
 }

@@ -52,6 +52,19 @@ async fn judges_only_missing_traces_and_emits_stored_executions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn judges_again_what_other_code_judged() {
+    let project = TestProject::new();
+    let store = ProjectStore::open(&project.context()).await;
+    store.add_trace("t", "hello").await;
+    let version = store.add_version("eval_hello", CODE).await;
+    // The code hash of this verdict is not the one of this function in this guest.
+    store.add_verdict("eval_hello", version, "t", false).await;
+    assert_eq!(judge(&project, false).await.unwrap().1, [("t".to_owned(), Some(true))]);
+    assert_eq!(judge(&project, false).await.unwrap().1, []);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn returns_error_kinds_for_a_cancelled_run_and_an_empty_store() {
     let project = TestProject::new();
     let error = judge(&project, false).await.map(drop).unwrap_err();

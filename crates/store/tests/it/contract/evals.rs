@@ -8,7 +8,7 @@ use karat_evals::version::{AddedVersion, NewVersion, StoredExecution, VersionCou
 use karat_store::Store;
 
 use super::{Case, contract};
-use crate::support::{at, execution, trace, version};
+use crate::support::{CODE_HASH, at, execution, trace, version};
 
 contract! {
     adds_versions
@@ -34,8 +34,8 @@ async fn traces(store: &Store, count: usize) -> Vec<NewTrace> {
 
 async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
     let filter = TraceFilter::default();
-    let traces = store.unjudged(eval_id, version, &filter, None, 1000).await.expect("traces");
-    let count = store.count_unjudged(eval_id, version, &filter).await.expect("a number");
+    let traces = store.unjudged(eval_id, version, CODE_HASH, &filter, None, 1000).await.expect("traces");
+    let count = store.count_unjudged(eval_id, version, CODE_HASH, &filter).await.expect("a number");
     assert_eq!(count, traces.len() as u64);
     traces.into_iter().map(|trace| trace.head.trace_id).collect()
 }
@@ -111,9 +111,12 @@ async fn finds_unjudged_traces(Case { store, .. }: Case<'_>) {
     store.put_executions(&[execution("eval_a", 1, &traces[1], None)]).await.expect("stored");
     assert_eq!(unjudged(store, "eval_a", 1).await, ["t-00000", "t-00002", "t-00003"]);
     assert_eq!(unjudged(store, "eval_a", 2).await.len(), 4);
+    let other_code = store.count_unjudged("eval_a", 1, "other", &TraceFilter::default()).await;
+    assert_eq!(other_code.expect("a number"), 4);
     let newest_two = TraceFilter { limit: Some(2), ..TraceFilter::default() };
-    assert_eq!(store.count_unjudged("eval_a", 1, &newest_two).await.expect("a number"), 1);
-    let page = store.unjudged("eval_a", 1, &TraceFilter::default(), Some("t-00000"), 1).await.expect("a page");
+    assert_eq!(store.count_unjudged("eval_a", 1, CODE_HASH, &newest_two).await.expect("a number"), 1);
+    let page =
+        store.unjudged("eval_a", 1, CODE_HASH, &TraceFilter::default(), Some("t-00000"), 1).await.expect("a page");
     assert_eq!(page.iter().map(|trace| trace.head.trace_id.as_str()).collect::<Vec<_>>(), ["t-00002"]);
     assert_eq!(page[0].text, traces[2].document);
 }

@@ -8,7 +8,7 @@ use karat_store::{Store, raw_hash};
 use serde_json::json;
 
 use super::{Case, contract};
-use crate::support::{Kind, at, document, execution, feedback_by, trace, trace_of, version};
+use crate::support::{CODE_HASH, Kind, at, document, execution, feedback_by, trace, trace_of, version};
 
 contract! {
     traces_are_returned_as_stored
@@ -268,7 +268,7 @@ async fn stores_unusual_texts(Case { store, .. }: Case<'_>) {
     store.add_version(&version("eval_x", "x")).await.expect("added");
     store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
     store.add_feedback(&[feedback_by("ann \0", id, Rating::Negative, 1)]).await.expect("stored");
-    let unjudged = store.count_unjudged("eval_x", 1, &TraceFilter::default()).await.expect("a number");
+    let unjudged = store.count_unjudged("eval_x", 1, CODE_HASH, &TraceFilter::default()).await.expect("a number");
     assert_eq!(unjudged, 0);
 }
 
