@@ -288,6 +288,7 @@ fn is_denied(run: &Judgement) -> bool {
                 "PermissionError",
                 "ModuleNotFoundError",
                 "RuntimeError: can't start new thread",
+                "RuntimeError: there is no clock",
                 "AttributeError: module 'posix' has no attribute",
             ],
         )

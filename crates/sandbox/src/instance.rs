@@ -8,7 +8,7 @@ use tracing::trace;
 use wasmtime::component::TypedFunc;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
-use crate::engine::{Host, Sandbox};
+use crate::engine::{Host, NoClock, Sandbox};
 use crate::frame::{Frame, FrameKind};
 use crate::function::Function;
 use crate::memory::{Region, RestoreMethod, Restored, Snapshot, take_allocated_regions};
@@ -255,6 +255,7 @@ fn abort_error(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalErr
             "RecursionError: data is nested too deeply, or a recursion is too deep",
         ),
         Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python crashed: {trap}")),
+        None if error.is::<NoClock>() => EvalError::new(ErrorKind::Exception, format!("RuntimeError: {NoClock}")),
         None => EvalError::new(ErrorKind::Internal, format!("Python called a blocked system function: {error:#}")),
     }
 }

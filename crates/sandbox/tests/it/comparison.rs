@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use karat_core::judgement::{Conclusion, Judgement, Limits};
 use karat_sandbox::{Function, Input, Isolation, Sandbox, Task, validate};
@@ -22,7 +23,9 @@ pub(crate) fn outcomes(
     jobs: usize,
 ) -> Vec<Outcome> {
     let functions = vec![Arc::clone(function)];
-    let task = Task { functions, limits: Limits::default(), isolation, jobs };
+    // A busy machine must not decide the outcome.
+    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    let task = Task { functions, limits, isolation, jobs };
     // One trace per batch, so that all threads get some.
     let inputs: Vec<_> =
         lines.lines().map(|line| Ok::<_, Infallible>(vec![Input { key: (), text: Ok(line.into()) }])).collect();

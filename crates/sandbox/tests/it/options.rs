@@ -262,9 +262,15 @@ fn typical_uses_of_modules(#[case] source: &str, #[case] imports: &[&str]) {
 
 #[test]
 fn there_is_no_clock() {
-    let source = "from datetime import datetime\ndef eval_x(trace):\n    return True, str(datetime.now())\n";
-    let judgement = judge(valid(source, &["datetime"], ReturnForm::Contract));
-    assert_eq!(outcome(&judgement), "internal");
+    for now in ["datetime.datetime.now()", "datetime.datetime.now(datetime.UTC)", "datetime.date.today()"] {
+        let source = format!("import datetime\ndef eval_x(trace):\n    return True, str({now})\n");
+        let judgement = judge(valid(&source, &["datetime"], ReturnForm::Contract));
+        let Conclusion::Error(error) = judgement.conclusion else { panic!("{judgement:?}") };
+        assert_eq!(
+            (error.kind, &*error.message),
+            (ErrorKind::Exception, "RuntimeError: there is no clock in the sandbox")
+        );
+    }
 }
 
 #[test]
