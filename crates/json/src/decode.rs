@@ -219,7 +219,7 @@ pub fn read_pointer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> 
     None
 }
 
-/// Reads a string from a closed set.
+/// Reads a string that must be one of `names`.
 pub fn read_enum<T>(
     value: &Value,
     path: &Path<'_>,
@@ -257,7 +257,7 @@ pub fn read_array<T>(
         wrong_type(value, "an array", path, problems);
         return None;
     };
-    // Collected first, so that the problems of all items are reported.
+    // Collect all results before returning, so that the problems of all items are reported.
     let read_items: Vec<Option<T>> =
         items.iter().enumerate().map(|(index, item)| read(item, &path.index(index), problems)).collect();
     read_items.into_iter().collect()
@@ -273,21 +273,21 @@ pub fn read_strings(value: &Value, path: &Path<'_>, problems: &mut Problems) -> 
 
 /// Reads an integer of at least 0.
 pub fn read_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
-    read_whole(value, 0, path, problems)
+    read_integer(value, 0, path, problems)
 }
 
 /// Reads an integer of at least 1.
 pub fn read_positive_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
-    read_whole(value, 1, path, problems)
+    read_integer(value, 1, path, problems)
 }
 
-fn read_whole(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
-    let whole = value.as_u64().or_else(|| {
+fn read_integer(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+    let integer = value.as_u64().or_else(|| {
         let float = value.as_f64()?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an integer in range")]
         (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
     });
-    let count = whole.filter(|count| *count >= min);
+    let count = integer.filter(|count| *count >= min);
     if count.is_none() {
         let actual = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
         problems.at(path, format!("{} must be an integer of at least {min}, found {actual}", path.name()));
@@ -323,7 +323,7 @@ pub fn read_object_map(value: &Value, path: &Path<'_>, problems: &mut Problems) 
 pub fn read_string_map(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
-    // Collected first, so that the problems of all entries are reported.
+    // Collect all results before returning, so that the problems of all entries are reported.
     let entries: Vec<Option<(String, String)>> = map.iter().map(read).collect();
     entries.into_iter().collect()
 }

@@ -212,7 +212,7 @@ impl JsonText {
         }
         let indent = indent_at(&self.text, container.start);
         let lines = self.layout.lines(new.key, new.value, &format!("{indent}{}", self.layout.unit));
-        Step::Replace(inside, self.layout.broken("", std::iter::once(lines), "", indent))
+        Step::Replace(inside, self.layout.multi_line("", std::iter::once(lines), "", indent))
     }
 
     /// Inserts the new child before the first or after the last one.
@@ -269,7 +269,7 @@ impl JsonText {
         let all = children(text, range.start);
         let lines = all.iter().map(|child| &text[start(child)..child.value.end]);
         let ends = (&text[range.start..=range.start], &text[range.end - 1..range.end]);
-        let opened = self.layout.broken(ends.0, lines, ends.1, indent_at(text, range.start));
+        let opened = self.layout.multi_line(ends.0, lines, ends.1, indent_at(text, range.start));
         self.text.replace_range(range.clone(), &opened);
     }
 }

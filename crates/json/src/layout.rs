@@ -9,13 +9,13 @@ pub(super) const MAX_LINE_WIDTH: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) newline: &'static str,
-    /// Indentation of one level.
+    /// The indentation of one level.
     pub(super) unit: String,
     /// Text between a key and its value.
     colon: String,
     /// Text between two values on one line.
     pub(super) comma: &'static str,
-    /// Text inside of braces and brackets on one line.
+    /// Text inside braces on one line.
     object_padding: &'static str,
     list_padding: &'static str,
     /// Whether arrays without objects are on one line.
@@ -23,12 +23,12 @@ pub(super) struct Layout {
     pub(super) inline_objects: bool,
 }
 
-/// A container being scanned.
+/// An array or object whose end is not reached.
 struct OpenContainer {
     bracket: u8,
     holds_object: bool,
     is_empty: bool,
-    is_broken: bool,
+    is_multi_line: bool,
     padding: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl OpenContainer {
     }
 }
 
-/// Observations so far; the pairs count inline and broken containers.
+/// The observed layout; the pairs count inline and multi-line containers.
 #[derive(Default)]
 struct Observations {
     newline: Option<&'static str>,
@@ -55,7 +55,7 @@ impl Layout {
     /// Detects the layout of a valid JSON document.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut seen = Observations::default();
+        let mut observed = Observations::default();
         let mut open: Vec<OpenContainer> = Vec::new();
         let mut string_end = 0;
         let mut at = 0;
@@ -79,41 +79,41 @@ impl Layout {
                         bracket: byte,
                         holds_object: false,
                         is_empty: true,
-                        is_broken: false,
+                        is_multi_line: false,
                         padding,
                     });
-                    seen.unit = seen.unit.or_else(|| unit_after(text, at));
+                    observed.unit = observed.unit.or_else(|| unit_after(text, at));
                 }
                 b'}' | b']' => {
                     if let Some(closed) = open.pop() {
                         if let Some(parent) = open.last_mut() {
-                            parent.is_broken |= closed.is_broken;
+                            parent.is_multi_line |= closed.is_multi_line;
                             parent.holds_object |= closed.is_object() || closed.holds_object;
                         }
-                        seen.container(&closed, open.is_empty());
+                        observed.container(&closed, open.is_empty());
                     }
                 }
                 b'\n' => {
                     let newline = if at > 0 && bytes[at - 1] == b'\r' { "\r\n" } else { "\n" };
-                    seen.newline.get_or_insert(newline);
+                    observed.newline.get_or_insert(newline);
                     if let Some(top) = open.last_mut() {
-                        top.is_broken = true;
+                        top.is_multi_line = true;
                     }
                 }
                 b':' => {
                     let end = at + 1 + bytes[at + 1..].iter().take_while(|&&byte| byte == b' ').count();
                     if !bytes.get(end).is_some_and(u8::is_ascii_whitespace) {
-                        seen.colon.get_or_insert_with(|| text[string_end..end].to_owned());
+                        observed.colon.get_or_insert_with(|| text[string_end..end].to_owned());
                     }
                 }
                 b',' if !bytes.get(at + 1).is_some_and(|byte| b"\r\n".contains(byte)) => {
-                    seen.comma.get_or_insert(if bytes.get(at + 1) == Some(&b' ') { ", " } else { "," });
+                    observed.comma.get_or_insert(if bytes.get(at + 1) == Some(&b' ') { ", " } else { "," });
                 }
                 _ => {}
             }
             at += 1;
         }
-        seen.layout()
+        observed.layout()
     }
 
     /// Formats a value, with its key if it has one, on one line.
@@ -176,18 +176,18 @@ impl Layout {
                     }
                 }
                 let lines = items.iter().map(|item| self.lines(None, item, &inner));
-                out.push_str(&self.broken("[", lines, "]", indent));
+                out.push_str(&self.multi_line("[", lines, "]", indent));
             }
             Value::Object(map) if !map.is_empty() => {
                 let lines = map.iter().map(|(key, item)| self.lines(Some(key), item, &inner));
-                out.push_str(&self.broken("{", lines, "}", indent));
+                out.push_str(&self.multi_line("{", lines, "}", indent));
             }
             other => out.push_str(&other.to_string()),
         }
     }
 
     /// Formats a container with one child per line, between lines indented by `indent`.
-    pub(super) fn broken(
+    pub(super) fn multi_line(
         &self,
         opening: &str,
         children: impl Iterator<Item = impl AsRef<str>>,
@@ -215,12 +215,12 @@ impl Layout {
 }
 
 impl Observations {
-    /// Records a container. The root is ignored: its layout says nothing about the layout of its parts.
+    /// Records a container. The root is ignored: its layout is not that of its children.
     fn container(&mut self, closed: &OpenContainer, is_root: bool) {
         if closed.is_empty {
             return;
         }
-        if !closed.is_broken {
+        if !closed.is_multi_line {
             let padding = if closed.is_object() { &mut self.object_padding } else { &mut self.list_padding };
             padding.get_or_insert(closed.padding);
         }
@@ -228,7 +228,7 @@ impl Observations {
             return;
         }
         let counts = if closed.is_object() { &mut self.objects } else { &mut self.lists };
-        *(if closed.is_broken { &mut counts.1 } else { &mut counts.0 }) += 1;
+        *(if closed.is_multi_line { &mut counts.1 } else { &mut counts.0 }) += 1;
     }
 
     fn layout(self) -> Layout {

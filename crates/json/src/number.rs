@@ -1,4 +1,4 @@
-//! JSON numbers. Whole numbers are exact, however large.
+//! JSON numbers. Integers of any size are exact.
 
 use std::cmp::Ordering;
 
@@ -9,20 +9,20 @@ use serde_json::{Number, Value};
 const MAX_DIGITS: usize = 10_000;
 const MAX_EXPONENT: i64 = 10_000;
 
-/// Returns the text form of a number: the digits of a whole number that is written without fraction and exponent, and
-/// ECMAScript's `String(number)` otherwise.
+/// Returns the text form of a number: the digits of an integer without fraction and exponent, and ECMAScript's
+/// `String(number)` otherwise.
 pub fn number_text(number: &Number) -> String {
-    let written = number.as_str();
-    let digits = written.strip_prefix('-').unwrap_or(written);
+    let source = number.as_str();
+    let digits = source.strip_prefix('-').unwrap_or(source);
     if digits == "0" {
         return digits.to_owned();
     }
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return written.to_owned();
+        return source.to_owned();
     }
     match number.as_f64() {
         Some(float) => ryu_js::Buffer::new().format(float).to_owned(),
-        None if written.starts_with('-') => "-Infinity".to_owned(),
+        None if source.starts_with('-') => "-Infinity".to_owned(),
         None => "Infinity".to_owned(),
     }
 }
@@ -65,17 +65,17 @@ impl Decimal {
             Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),
             None => (text, 0_i64),
         };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
         if text.len() > MAX_DIGITS || exponent.saturating_abs() > MAX_EXPONENT {
             return None;
         }
-        Some(Self { coefficient: format!("{whole}{fraction}").parse().ok()?, exponent })
+        Some(Self { coefficient: format!("{integer}{fraction}").parse().ok()?, exponent })
     }
 
     /// Returns the absolute difference of two numbers.
     #[must_use]
-    pub fn distance(&self, other: &Self) -> Self {
+    pub fn abs_diff(&self, other: &Self) -> Self {
         let (left, right) = self.align(other);
         let coefficient = BigInt::from((left - right).into_parts().1);
         Self { coefficient, exponent: self.exponent.min(other.exponent) }
@@ -135,8 +135,8 @@ mod tests {
     #[case("123456789012345678901234567890", "123456789012345678901234567890")]
     #[case("9007199254740993.0", "9007199254740992")]
     #[case("-1e999", "-Infinity")]
-    fn whole_numbers_keep_their_digits(#[case] written: &str, #[case] expected: &str) {
-        assert_eq!(number_text(&number(written)), expected);
+    fn integers_keep_their_digits(#[case] source: &str, #[case] expected: &str) {
+        assert_eq!(number_text(&number(source)), expected);
     }
 
     #[rstest]
@@ -152,7 +152,7 @@ mod tests {
     #[case("12345678901234567999", "12345678901234567000", false)]
     #[case("1e-999999999", "0", true)]
     #[case("1e999999999", "1e999999998", true)]
-    fn numbers_compare_by_value(#[case] left: &str, #[case] right: &str, #[case] expected: bool) {
+    fn compares_numbers_by_value(#[case] left: &str, #[case] right: &str, #[case] expected: bool) {
         let (left, right) = (Value::Number(number(left)), Value::Number(number(right)));
         assert_eq!(equal_json(&left, &right), expected);
         assert_eq!(equal_json(&right, &left), expected);
@@ -165,7 +165,7 @@ mod tests {
     #[case(r#"{"a": 1}"#, r#"{"a": 1, "b": null}"#, false)]
     #[case("[1, 2]", "[2, 1]", false)]
     #[case("[1, 2]", "[1]", false)]
-    fn structures_ignore_the_order_of_keys(#[case] left: &str, #[case] right: &str, #[case] expected: bool) {
+    fn ignores_the_order_of_keys(#[case] left: &str, #[case] right: &str, #[case] expected: bool) {
         let parse = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
         assert_eq!(equal_json(&parse(left), &parse(right)), expected);
     }
@@ -175,9 +175,9 @@ mod tests {
     #[case("-3", "4", "7")]
     #[case("1e3", "0.5", "999.5")]
     #[case("12345678901234567999", "12345678901234567000", "999")]
-    fn distances_are_exact(#[case] left: &str, #[case] right: &str, #[case] expected: &str) {
+    fn computes_exact_differences(#[case] left: &str, #[case] right: &str, #[case] expected: &str) {
         let decimal = |text: &str| Decimal::new(&number(text)).expect("a decimal");
-        assert_eq!(decimal(left).distance(&decimal(right)), decimal(expected));
-        assert!(decimal(left).distance(&decimal(right)) > decimal("-1e-5"));
+        assert_eq!(decimal(left).abs_diff(&decimal(right)), decimal(expected));
+        assert!(decimal(left).abs_diff(&decimal(right)) > decimal("-1e-5"));
     }
 }

@@ -63,8 +63,8 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     if text.char_indices().nth(limit).is_none() {
         return Cow::Borrowed(text);
     }
-    let keep: String = text.chars().take(limit.saturating_sub(1)).collect();
-    Cow::Owned(format!("{keep}…"))
+    let kept: String = text.chars().take(limit.saturating_sub(1)).collect();
+    Cow::Owned(format!("{kept}…"))
 }
 
 /// Whether a string is printable ASCII only.
@@ -138,7 +138,7 @@ mod tests {
     #[case(json!("as is"), "as is")]
     #[case(json!([1.0, "b", null, {"k": [1, 2]}]), r#"[1,"b",null,{"k":[1,2]}]"#)]
     #[case(json!({"z": 1, "a": "é\n\"/"}), "{\"z\":1,\"a\":\"é\\n\\\"/\"}")]
-    fn scalars_have_a_text_form(#[case] value: Value, #[case] expected: &str) {
+    fn converts_values_to_text(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(text_form(&value), expected);
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Captures<'a> {
     /// The source offset and name of each group; the first is group 1.
     groups: Vec<(u32, Option<&'a str>)>,
     references: Vec<Reference<'a>>,
-    /// The names of groups that can take part in the same match as what is visited next.
+    /// The names of groups that can take part in the same match as the next visited node.
     reachable_names: Vec<&'a str>,
     /// Whether two groups that can take part in the same match share a name. The parser also checks
     /// this, but misses some, such as `(?:(?<n>a)|b)(?:c|(?<n>d))`.

@@ -75,14 +75,14 @@ impl UnitSet {
     /// Returns the complement.
     pub(super) fn inverted(&self) -> Self {
         let mut gaps = Vec::with_capacity(self.ranges.len() + 1);
-        let mut free = Some(0);
+        let mut next_free = Some(0);
         for &(first, last) in &self.ranges {
-            if let Some(start) = free.filter(|&start| start < first) {
+            if let Some(start) = next_free.filter(|&start| start < first) {
                 gaps.push((start, first - 1));
             }
-            free = last.checked_add(1);
+            next_free = last.checked_add(1);
         }
-        gaps.extend(free.map(|start| (start, u16::MAX)));
+        gaps.extend(next_free.map(|start| (start, u16::MAX)));
         Self::new(gaps)
     }
 
@@ -94,7 +94,7 @@ impl UnitSet {
             let added = added.map(|(_, absent)| (absent, absent)).collect::<Vec<_>>();
             Self::new([set.ranges, added].concat())
         };
-        // First the canonical form of every member, then everything with the same form.
+        // Add the canonical form of every member, then all units with the same form.
         grown(grown(self, |&pair| pair), |&(unit, canonical)| (canonical, unit))
     }
 }
@@ -105,13 +105,13 @@ fn in_ranges(ranges: &[UnitRange], unit: u16) -> bool {
     after > 0 && unit <= ranges[after - 1].1
 }
 
-/// The units whose canonical form differs, with that form.
+/// The units that differ from their canonical form, with that form.
 static CASE_PAIRS: LazyLock<Vec<(u16, u16)>> = LazyLock::new(|| {
     let pairs = (0..=u16::MAX).map(|unit| (unit, canonicalize(unit)));
     pairs.filter(|(unit, canonical)| unit != canonical).collect()
 });
 
-/// Maps a unit to the form that represents all its cases: ECMAScript's Canonicalize without `u`.
+/// Returns the canonical form of a unit, which most cases of a letter share: ECMAScript's `Canonicalize` without `u`.
 pub(super) fn canonicalize(unit: u16) -> u16 {
     let Some(character) = char::from_u32(u32::from(unit)) else {
         return unit;

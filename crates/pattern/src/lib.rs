@@ -2,8 +2,8 @@
 //!
 //! A [`Pattern`] behaves like `new RegExp(source).test(text)` in JavaScript: no flags, Annex B
 //! syntax, UTF-16 code units, a match anywhere in the text. Only the cost differs: JavaScript
-//! engines may backtrack almost forever, while a pattern here either answers or gives up. It counts
-//! steps, not time, so it does the same on every machine.
+//! engines may need exponential time, while this crate returns an error at a limit of steps. It
+//! counts steps, not time, so the result is the same on every machine.
 //!
 //! Since only the existence of a match matters, the order in which a backtracking engine tries
 //! alternatives is irrelevant, and so are captures, unless a back-reference reads them. There are
@@ -12,7 +12,7 @@
 //! - a plain literal is a substring search;
 //! - a pattern without back-references is simulated with all its states in parallel, in time
 //!   proportional to program × text, which makes `^(a+)+$` harmless;
-//! - a pattern with back-references is matched by backtracking, bounded only by the budget.
+//! - a pattern with back-references is matched by backtracking, bounded only by the step limit.
 
 mod backtrack;
 mod captures;
@@ -57,7 +57,7 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// Returns [`StepLimitExceeded`] when the answer would take more steps than the budget allows.
+    /// Returns [`StepLimitExceeded`] if the match needs more steps than the limit.
     pub fn is_match(&self, text: &str) -> Result<bool, StepLimitExceeded> {
         let units = || text.encode_utf16().collect::<Vec<u16>>();
         match &self.engine {
@@ -94,7 +94,7 @@ impl PatternError {
     }
 }
 
-/// The step budget ran out before the answer was known.
+/// The match needed more steps than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("gave up after {steps} steps: the pattern backtracks without end")]
 pub struct StepLimitExceeded {

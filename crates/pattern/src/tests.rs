@@ -17,18 +17,18 @@ fn is_match(pattern: &str, text: &str) -> Result<bool, StepLimitExceeded> {
 
 #[test]
 fn matches_like_node() {
-    let wrong: Vec<_> = node::ANSWERS
+    let mismatches: Vec<_> = node::ANSWERS
         .iter()
         .chain(node::MODIFIED)
         .filter(|(pattern, text, expected)| is_match(pattern, text) != Ok(*expected))
         .collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(mismatches.is_empty(), "{mismatches:#?}");
 }
 
 /// Forces every pattern through the backtracking engine: the added alternative never matches, but refers to all groups.
 #[test]
-fn both_engines_agree() {
-    let wrong: Vec<_> = node::ANSWERS
+fn backtracking_engine_matches_like_node() {
+    let mismatches: Vec<_> = node::ANSWERS
         .iter()
         .filter(|(pattern, text, expected)| {
             let groups = super::source::count_groups(pattern).unwrap();
@@ -38,7 +38,7 @@ fn both_engines_agree() {
             is_plain && is_match(&format!("(?:{pattern})|[]()\\{}{references}", groups + 1), text) != Ok(*expected)
         })
         .collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(mismatches.is_empty(), "{mismatches:#?}");
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn avoids_catastrophic_backtracking(#[case] pattern: &str, #[case] expected: boo
 }
 
 #[test]
-fn gives_up_on_backtracking_references() {
+fn limits_steps_of_back_references() {
     let error = is_match(r"(.*)*\1b", &"a".repeat(100)).unwrap_err();
     assert_eq!(error.to_string(), "gave up after 20003200 steps: the pattern backtracks without end");
 }
 
 #[test]
-fn gives_up_before_memory_runs_out() {
+fn limits_memory_of_backtracking() {
     assert!(is_match(r"(x)?[^]*\1y", &"a".repeat(2_100_000)).is_err());
 }
 
@@ -183,7 +183,7 @@ fn patterns() -> impl Strategy<Value = String> {
 
 proptest! {
     // Seeded, since regress itself is wrong on rare patterns, such as `(?:(?:(b)+)+){2}` on `bb`, which Node and this
-    // crate match, and builds should not fail by chance.
+    // crate match, and the tests must not fail at random.
     #![proptest_config(ProptestConfig {
         cases: 2_000,
         failure_persistence: None,
@@ -192,10 +192,10 @@ proptest! {
     })]
 
     #[test]
-    fn agrees_with_regress(pattern in patterns(), texts in prop::collection::vec("[abc]{0,7}", 4)) {
+    fn matches_like_regress(pattern in patterns(), texts in prop::collection::vec("[abc]{0,7}", 4)) {
         let other = regress::Regex::new(&pattern).unwrap();
         for text in texts {
-            // Giving up is not an answer.
+            // A pattern that exceeds the step limit has no answer to compare.
             if let Ok(matches) = is_match(&pattern, &text) {
                 prop_assert_eq!(matches, other.find(&text).is_some(), "{:?} on {:?}", pattern, text);
             }

@@ -11,7 +11,7 @@ use karat_json::text::text_form;
 use karat_json::{Decimal, equal_json, number_text, type_name};
 use karat_pattern::Pattern;
 
-/// How scalars are compared, and named in failures.
+/// How scalars are compared, and quoted in failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     /// By their text, so that `5` equals `"5"`.
@@ -20,7 +20,7 @@ enum Comparison {
     Json,
 }
 
-/// A condition as a file has it.
+/// A condition as written in an eval file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Condition<'c> {
     check: ParamCheck,
@@ -101,7 +101,7 @@ impl Predicate {
         Ok(Some(Self { check, comparison, expected }))
     }
 
-    /// Checks a value; an absent one passes only `notExists`. The error says what was expected and found.
+    /// Checks a value; an absent one passes only `notExists`. The error states the expected and the actual value.
     pub(super) fn test(&self, actual: Option<&Value>) -> Result<(), String> {
         if self.holds(actual)? {
             return Ok(());
@@ -114,7 +114,7 @@ impl Predicate {
         Err(format!("expected {} but {subject}", self.describe()))
     }
 
-    /// Whether a value meets the condition. The error says that the pattern gave up.
+    /// Whether a value meets the condition. Returns an error if the pattern exceeds its step budget.
     pub(super) fn holds(&self, actual: Option<&Value>) -> Result<bool, String> {
         let Some(actual) = actual else {
             return Ok(self.check == ParamCheck::NotExists);
@@ -129,7 +129,7 @@ impl Predicate {
             }
             Expected::Pattern(_, pattern) => pattern.is_match(&text_form(actual)).map_err(|error| error.to_string())?,
             Expected::Near(Limit(_, center), Limit(_, tolerance)) => {
-                decimal().is_some_and(|actual| actual.distance(center) <= *tolerance)
+                decimal().is_some_and(|actual| actual.abs_diff(center) <= *tolerance)
             }
             Expected::Number(Limit(_, limit)) => decimal().is_some_and(|actual| match self.check {
                 ParamCheck::LessThan => actual < *limit,
