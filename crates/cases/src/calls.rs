@@ -21,7 +21,7 @@ pub struct ExpectedCalls {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub any_of: Option<Vec<Vec<ExpectedCall>>>,
-    /// No call may be like one of these.
+    /// Calls that must not be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forbidden: Option<Vec<ExpectedCall>>,
 }
@@ -31,7 +31,7 @@ impl ExpectedCalls {
         self.match_mode.unwrap_or_default()
     }
 
-    /// Returns the lists of which one must match; none if only calls are forbidden.
+    /// Returns the alternative lists, of which one must match; none if there are only forbidden calls.
     pub fn alternatives(&self) -> impl Iterator<Item = &[ExpectedCall]> {
         self.list.iter().chain(self.any_of.iter().flatten()).map(Vec::as_slice)
     }
@@ -130,7 +130,7 @@ pub struct ExpectedCall {
     /// Conditions on the result; a string that contains JSON is read as JSON.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub result: Vec<JsonPredicate>,
-    /// Whether the call succeeded. A call that does not say so is different from both.
+    /// Whether the call succeeded. A call whose success is not reported matches neither value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     /// The model call in which the call was made, from 0.

@@ -13,7 +13,7 @@ use karat_json::{ObjectReader, Path, Problems, Subject, read_object_map, read_st
 /// The prefix of every eval function's name.
 const FUNCTION_PREFIX: &str = "eval_";
 
-/// A Python eval function that must pass, with what it is told beside the trace.
+/// A Python eval function that must pass, with the context that it receives.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EvalEntry {
     /// The function's full name.
@@ -86,13 +86,13 @@ fn is_function_name(name: &str) -> bool {
     name.strip_prefix(FUNCTION_PREFIX).is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
 }
 
-/// Suggests a name, if only a part of it or a file was given.
+/// Suggests a full name for a part of it or for the name of a file.
 fn name_hint(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = last.strip_suffix(".py").unwrap_or(last).replace('-', "_");
-    let whole = if stem.starts_with(FUNCTION_PREFIX) { stem } else { format!("{FUNCTION_PREFIX}{stem}") };
-    if is_function_name(&whole) {
-        format!("did you mean '{}'?", shorten(&whole, 80))
+    let full_name = if stem.starts_with(FUNCTION_PREFIX) { stem } else { format!("{FUNCTION_PREFIX}{stem}") };
+    if is_function_name(&full_name) {
+        format!("did you mean '{}'?", shorten(&full_name, 80))
     } else {
         "use the name of the function, such as 'eval_tone'".to_owned()
     }
@@ -127,7 +127,7 @@ impl JsonSchema for EvalEntry {
             "pattern": r"^eval_[\p{Alphabetic}\p{N}_]+$",
         });
         json_schema!({
-            "description": "A Python eval function, by name, or with what it is told beside the trace.",
+            "description": "A Python eval function by name, or with the context that it receives.",
             "anyOf": [
                 name,
                 {

@@ -40,8 +40,7 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
     /// How `responseContains`, `responseContainsAny`, `responseNotContains`, `responseEquals`, `responseStartsWith` and
-    /// `responseEndsWith` compare strings (default: `exact`; for the first three with a warning where only `loose` would
-    /// differ).
+    /// `responseEndsWith` compare strings (default: `exact`; the first three also warn if only `loose` would match).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_match: Option<TextMatch>,
     /// Strings that the response must contain; `{{seed:…}}` and `{{snapshot:…}}` are resolved.

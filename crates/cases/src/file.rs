@@ -18,7 +18,7 @@ pub struct EvalFile {
     pub tool_name: String,
     /// The first twelve hex digits of the file's SHA-256.
     pub hash: String,
-    /// In the order of the file; a case with `each` is there once per row.
+    /// In the order of the file; a case with `each` occurs once per row.
     pub cases: Vec<Case>,
 }
 

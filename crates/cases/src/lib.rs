@@ -1,6 +1,6 @@
 //! Eval files: cases and their expectations, tokens, and the tools that cases name.
 //!
-//! This crate reads eval files and says what is wrong with them; it never judges an answer. It does not use files, the
+//! This crate reads eval files and reports their problems; it never judges an answer. It does not use files, the
 //! network, the clock, the environment or an async runtime.
 
 mod approval;

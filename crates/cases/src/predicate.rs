@@ -1,4 +1,4 @@
-//! Conditions on JSON values, wherever a file has them.
+//! Conditions on JSON values.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,12 +7,12 @@ use serde_json::{Number, Value};
 use super::ParamCheck;
 use super::expectation::is_false;
 
-/// A condition on a part of a JSON value. Types count: `5` is not `"5"`.
+/// A condition on a part of a JSON value. Values of different types are not equal: `5` is not `"5"`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::predicate)]
 pub struct JsonPredicate {
-    /// A JSON pointer to the part to check (default: the whole value). One that leads nowhere is an absent value.
+    /// A JSON pointer to the part to check (default: the whole value). If there is no such part, the value is absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     pub assertion: ParamCheck,

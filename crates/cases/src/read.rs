@@ -50,8 +50,8 @@ pub struct InvalidEvalFile {
 }
 
 impl InvalidEvalFile {
-    /// Says that a file that is not JSON by its name and contents is not an eval file.
-    fn named(mut self, file_name: &str) -> Self {
+    /// Replaces the message for a file that is JSON neither by its name nor by its content.
+    fn with_file_name(mut self, file_name: &str) -> Self {
         if let [finding] = self.findings.as_mut_slice()
             && !file_name.to_ascii_lowercase().ends_with(".json")
         {
@@ -109,7 +109,7 @@ impl RubricFile {
 impl SuiteFile {
     /// Parses an eval file or a rubric file, depending on its tier.
     pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let contents = Contents::parse(bytes).map_err(|error| error.named(origin.file_name))?;
+        let contents = Contents::parse(bytes).map_err(|error| error.with_file_name(origin.file_name))?;
         if contents.named_tier(origin) == Some(Tier::Rubric) {
             return RubricFile::from_contents(&contents, bytes, origin).map(Self::Rubric);
         }
@@ -463,7 +463,7 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
     let expect = read_case_expectation(&mut object, dialog.as_ref(), path, problems);
     let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
     let skip = object.optional("skip", path, problems, read_non_empty_string);
-    // Read by `Tables`; named here so that it is a known key.
+    // Read by `Tables`; listed here so that the key is known.
     object.raw("each");
     object.close(path, problems);
     let Dialog { input, turns, on_turn_failure } = dialog?;

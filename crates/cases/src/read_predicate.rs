@@ -46,7 +46,7 @@ impl Condition {
             }
             (ParamCheck::CloseTo, true) | (_, false) => {}
             (_, true) => {
-                let message = format!("'tolerance' belongs to 'closeTo', not to '{}'", assertion.name());
+                let message = format!("'tolerance' is only valid with 'closeTo', not with '{}'", assertion.name());
                 problems.push(&path.key("tolerance"), Subject::Key, message, None);
                 return None;
             }
@@ -89,7 +89,7 @@ pub(super) fn read_calls(value: &Value, path: &Path<'_>, problems: &mut Problems
         ["match", "list", "anyOf", "forbidden"].map(|key| object.raw(key).is_some());
     object.close(path, problems);
     if has_list && has_any_of {
-        let message = "'anyOf' stands in place of 'list': use one of them".to_owned();
+        let message = "'anyOf' replaces 'list': use only one of them".to_owned();
         problems.push(&path.key("anyOf"), Subject::Key, message, None);
     }
     if !has_list && !has_any_of && !has_forbidden {
@@ -178,7 +178,7 @@ fn check_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: 
             problems.at(path, format!("'value' must be a pattern for 'matches', found {}", type_name(other)));
             None
         }
-        (check, Value::String(text)) if is_counting(check) && token::is_single_token(text) => Some(()),
+        (check, Value::String(text)) if expects_number(check) && token::is_single_token(text) => Some(()),
         (ParamCheck::HasLength, value) => read_count(value, path, problems).map(|_| ()),
         (check, value) if check.is_numeric() && !value.is_number() => {
             let found = type_name(value);
@@ -189,6 +189,6 @@ fn check_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: 
     }
 }
 
-fn is_counting(check: ParamCheck) -> bool {
+fn expects_number(check: ParamCheck) -> bool {
     check.is_numeric() || check == ParamCheck::HasLength
 }

@@ -30,7 +30,7 @@ pub(super) fn read_similar(value: &Value, path: &Path<'_>, problems: &mut Proble
         let names = SimilarityMethod::ALL.map(SimilarityMethod::name);
         read_enum(value, path, problems, &names, SimilarityMethod::from_name)
     });
-    let at_least = object.required("atLeast", path, problems, read_share);
+    let at_least = object.required("atLeast", path, problems, read_fraction);
     object.close(path, problems);
     Some(SimilarResponse { to: to?, method: method?, at_least: at_least? })
 }
@@ -53,11 +53,11 @@ fn read_texts(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
 }
 
 /// Reads a number from 0 to 1.
-fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
-    let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
-    if share.is_none() {
+fn read_fraction(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
+    let fraction = value.as_f64().filter(|fraction| (0.0..=1.0).contains(fraction));
+    if fraction.is_none() {
         let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
         problems.at(path, format!("{} must be a number from 0 to 1, found {found}", path.name()));
     }
-    share
+    fraction
 }

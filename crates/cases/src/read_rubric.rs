@@ -41,7 +41,7 @@ pub(super) fn read_rubric_case(
     let rubric = object.required("rubric", path, problems, read_rubric);
     let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
     let skip = object.optional("skip", path, problems, read_non_empty_string);
-    // Read by `Tables`; named here so that it is a known key.
+    // Read by `Tables`; listed here so that the key is known.
     object.raw("each");
     object.close(path, problems);
     let Dialog { input, turns, on_turn_failure } = dialog?;

@@ -1,6 +1,6 @@
 //! Lexical similarity of texts: edit distance and overlap of words.
 //!
-//! Memory is linear in the lengths of the texts, and time is bounded: texts that would take too long are refused.
+//! Memory is linear in the lengths of the texts, and time is bounded: texts that would take too long are rejected.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -81,7 +81,7 @@ fn levenshtein(first: &str, second: &str) -> Result<f64, TooLong> {
     if longest == 0 {
         return Ok(1.0);
     }
-    let (first, second) = without_common_ends(&first, &second);
+    let (first, second) = trim_common_ends(&first, &second);
     check_steps(first.len(), second.len(), "characters")?;
     Ok(1.0 - as_f64(edit_distance(first, second)) / as_f64(longest))
 }
@@ -100,7 +100,7 @@ fn rouge1(first: &[String], second: &[String]) -> f64 {
 }
 
 fn rouge_l(first: &[String], second: &[String]) -> Result<f64, TooLong> {
-    let (first_middle, second_middle) = without_common_ends(first, second);
+    let (first_middle, second_middle) = trim_common_ends(first, second);
     check_steps(first_middle.len(), second_middle.len(), "words")?;
     let common = first.len() - first_middle.len() + common_subsequence(first_middle, second_middle);
     Ok(f_measure(common, first.len(), second.len()))
@@ -114,9 +114,9 @@ fn f_measure(common: usize, first: usize, second: usize) -> f64 {
     2.0 * as_f64(common) / as_f64(first + second)
 }
 
-/// Removes what both start with and what both end with, which changes neither the edit distance nor what the longest
-/// common subsequence contains besides.
-fn without_common_ends<'a, T: PartialEq>(first: &'a [T], second: &'a [T]) -> (&'a [T], &'a [T]) {
+/// Removes the common prefix and the common suffix. This does not change the edit distance, and shortens the longest
+/// common subsequence by their lengths.
+fn trim_common_ends<'a, T: PartialEq>(first: &'a [T], second: &'a [T]) -> (&'a [T], &'a [T]) {
     let start = first.iter().zip(second).take_while(|(left, right)| left == right).count();
     let (first, second) = (&first[start..], &second[start..]);
     let end = first.iter().rev().zip(second.iter().rev()).take_while(|(left, right)| left == right).count();
@@ -154,7 +154,7 @@ impl Matrix {
     }
 
     /// Calls `pass` for each group of rows with, for each distinct item, the bits of the rows that have it.
-    fn each_group(&self, mut pass: impl FnMut(&[Option<u32>], &[u64])) {
+    fn for_each_group(&self, mut pass: impl FnMut(&[Option<u32>], &[u64])) {
         let mut bits = vec![0_u64; self.distinct];
         for group in self.rows.chunks(ROWS) {
             for (row, item) in group.iter().enumerate() {
@@ -181,7 +181,7 @@ fn edit_distance<T: Eq + Hash>(first: &[T], second: &[T]) -> usize {
     let mut entering = vec![(true, false); matrix.columns.len()];
     let mut distance = matrix.rows.len();
     let mut rows_left = matrix.rows.len();
-    matrix.each_group(|group, bits| {
+    matrix.for_each_group(|group, bits| {
         rows_left -= group.len();
         let is_last = rows_left == 0;
         let last_row = group.len() - 1;
@@ -212,7 +212,7 @@ fn common_subsequence<T: Eq + Hash>(first: &[T], second: &[T]) -> usize {
     let matrix = Matrix::new(first, second);
     let mut carries = vec![false; matrix.columns.len()];
     let mut length = 0;
-    matrix.each_group(|group, bits| {
+    matrix.for_each_group(|group, bits| {
         // A zero bit is a row at which the subsequence is longer than at the row before.
         let mut same = u64::MAX;
         for (column, carry) in matrix.columns.iter().zip(&mut carries) {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_serde() {
+    fn names_match_serde() {
         for method in SimilarityMethod::ALL {
             assert_eq!(serde_json::to_value(method).expect("JSON"), method.name());
             assert_eq!(SimilarityMethod::from_name(method.name()), Some(method));
@@ -295,18 +295,18 @@ mod tests {
     }
 
     #[test]
-    fn refuses_texts_that_take_too_long() {
+    fn rejects_texts_that_take_too_long() {
         let (first, second) = ("a".repeat(200_000), "b".repeat(200_000));
         let error = Levenshtein.compare(&first, &second).expect_err("too long");
         assert_eq!(error.to_string(), "the texts are too long to compare: 200000 × 200000 characters");
         let error = Rouge1.compare(&"a ".repeat(3 << 20), "b").expect_err("too long");
         assert_eq!(error.to_string(), "the texts are too long to compare: 6291456 × 1 bytes");
-        // What is equal at both ends costs nothing.
+        // A common prefix takes no steps.
         let similarity = Levenshtein.compare(&first, &format!("{first}x")).expect("compared");
         assert!((similarity - (1.0 - 1.0 / 200_001.0)).abs() < 1e-12);
     }
 
-    /// The textbook algorithms.
+    /// A textbook algorithm, to compare with.
     fn simple_distance(first: &[u8], second: &[u8]) -> usize {
         let mut row: Vec<usize> = (0..=second.len()).collect();
         for (index, left) in first.iter().enumerate() {
@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn computes_what_the_textbook_algorithms_compute(first in items(), second in items()) {
+        fn agrees_with_the_textbook_algorithms(first in items(), second in items()) {
             prop_assert_eq!(edit_distance(&first, &second), simple_distance(&first, &second));
             prop_assert_eq!(common_subsequence(&first, &second), simple_subsequence(&first, &second));
         }

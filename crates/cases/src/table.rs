@@ -25,7 +25,7 @@ const SEARCHED_KEYS: [&str; 7] = [
     "responseEndsWith",
 ];
 
-/// Those whose value is a list.
+/// Keys of `SEARCHED_KEYS` whose value is a list.
 const LIST_KEYS: [&str; 5] =
     ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches", "responseNotMatches"];
 
@@ -35,7 +35,7 @@ const CONDITION_KEYS: [&str; 3] = ["toolParams", "calls", "responseJson"];
 /// Assertions of conditions with a string to search for.
 const SEARCH_CHECKS: [&str; 3] = ["contains", "notContains", "matches"];
 
-const OPENING: &str = "{{row:";
+const TOKEN_START: &str = "{{row:";
 
 /// Reads the table files that `each` names.
 pub trait TableFiles: fmt::Debug {
@@ -253,7 +253,7 @@ fn fill_case(
     let mut filled = Map::with_capacity(members.len());
     for (key, member) in members.iter().filter(|(key, _)| *key != "each") {
         let value = match member {
-            // An empty id stays one, so that it is rejected.
+            // Keep an empty id, so that it is rejected.
             Value::String(id) if key == "id" && !id.trim().is_empty() => {
                 Value::from(format!("{id}#{}", table_row.name))
             }
@@ -421,8 +421,8 @@ fn row_tokens(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, &str)
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = from + text[from..].find(OPENING)?;
-            let key_start = start + OPENING.len();
+            let start = from + text[from..].find(TOKEN_START)?;
+            let key_start = start + TOKEN_START.len();
             from = key_start;
             let close = key_start + text[key_start..].find('}')?;
             if text[close..].starts_with("}}") {

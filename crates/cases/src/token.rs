@@ -129,13 +129,16 @@ impl TokenSources {
         let root = self.root(token.source)?;
         let segments: Vec<&str> = token.path.split('.').collect();
         // The first segment that does not resolve.
-        let wrong = (0..segments.len()).find(|&index| walk(root, &segments[..=index].join(".")).is_none())?;
-        let parent = if wrong == 0 { root } else { walk(root, &segments[..wrong].join("."))? };
-        let (key, _) = split_segment(segments[wrong])?;
+        let unresolved = (0..segments.len()).find(|&index| walk(root, &segments[..=index].join(".")).is_none())?;
+        let parent = if unresolved == 0 { root } else { walk(root, &segments[..unresolved].join("."))? };
+        let (key, _) = split_segment(segments[unresolved])?;
         let keys: Vec<&str> = parent.as_object()?.keys().map(String::as_str).collect();
-        let suggestion = format!("{}{}", nearest(key, &keys)?, &segments[wrong][key.len()..]);
-        let path =
-            segments[..wrong].iter().copied().chain([suggestion.as_str()]).chain(segments[wrong + 1..].iter().copied());
+        let suggestion = format!("{}{}", nearest(key, &keys)?, &segments[unresolved][key.len()..]);
+        let path = segments[..unresolved]
+            .iter()
+            .copied()
+            .chain([suggestion.as_str()])
+            .chain(segments[unresolved + 1..].iter().copied());
         let path = path.collect::<Vec<_>>().join(".");
         walk(root, &path).filter(|value| !is_empty(value)).map(|_| path)
     }

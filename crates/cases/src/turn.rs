@@ -32,7 +32,7 @@ pub enum OnTurnFailure {
     /// The conversation ends.
     #[default]
     Stop,
-    /// The conversation goes on.
+    /// The conversation continues.
     Continue,
 }
 
@@ -86,9 +86,9 @@ impl Case {
     /// Returns the same expectations with their locations in the case, as JSON pointers.
     pub fn located_expectations(&self) -> impl Iterator<Item = (String, &Expectation)> {
         let turns = self.turns().iter().enumerate();
-        let of_turns =
+        let in_turns =
             turns.filter_map(|(index, turn)| Some((format!("/turns/{index}/expect"), turn.expect.as_ref()?)));
-        of_turns.chain([("/expect".to_owned(), &self.expect)])
+        in_turns.chain([("/expect".to_owned(), &self.expect)])
     }
 
     /// Whether the case or a turn has stubs.

@@ -1,4 +1,5 @@
-//! Eval files on disk: the folder below `corpus` is the expected outcome, the snapshot next to each file the details.
+//! Eval files on disk. The folder below `corpus` states the expected outcome, and the snapshot next to a file the
+//! details.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -297,7 +298,7 @@ fn schema_and_parser_agree_on_required_keys() {
     assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);
 }
 
-/// Removing any key from the file that sets every key must change the parsed file.
+/// Removes each key from the file that sets every key; the parsed file must change.
 #[test]
 fn no_key_is_ignored() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/ok/every-key.labeled.json");
