@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::turn::Turn;
+use super::turn::TurnBuilder;
 use super::{Approval, error_text};
 use crate::lenient::first_text;
 
@@ -49,7 +49,7 @@ fn classify(map: &Map<String, Value>) -> Option<Object<'_>> {
 }
 
 /// Reads one reply, or the events of a stream.
-pub(super) fn read(values: &[Value], is_stream: bool, turn: &mut Turn) {
+pub(super) fn read(values: &[Value], is_stream: bool, turn: &mut TurnBuilder) {
     let mut task = Task::default();
     for (index, value) in values.iter().enumerate() {
         if is_stream {
@@ -88,7 +88,7 @@ struct Task {
 }
 
 impl Task {
-    fn push(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+    fn push(&mut self, object: &Map<String, Value>, turn: &mut TurnBuilder) {
         match classify(object) {
             Some(Object::Message(message)) => {
                 self.read_ids(message, turn);
@@ -117,7 +117,7 @@ impl Task {
         }
     }
 
-    fn read_ids(&mut self, object: &Map<String, Value>, turn: &mut Turn) {
+    fn read_ids(&mut self, object: &Map<String, Value>, turn: &mut TurnBuilder) {
         let metadata = object.get("metadata").and_then(Value::as_object);
         self.is_adk |= metadata.is_some_and(|metadata| metadata.keys().any(|key| key.starts_with("adk_")));
         turn.set_conversation_id(first_text(object, &["contextId", "context_id"]));
@@ -127,7 +127,7 @@ impl Task {
         }
     }
 
-    fn push_history(&mut self, task: &Map<String, Value>, turn: &mut Turn) {
+    fn push_history(&mut self, task: &Map<String, Value>, turn: &mut TurnBuilder) {
         let history = task.get("history").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let is_user =
             |message: &Value| matches!(message.get("role").and_then(Value::as_str), Some("user" | "ROLE_USER"));
@@ -139,7 +139,7 @@ impl Task {
         }
     }
 
-    fn push_status(&mut self, status: Option<&Value>, turn: &mut Turn) {
+    fn push_status(&mut self, status: Option<&Value>, turn: &mut TurnBuilder) {
         let Some(status) = status else { return };
         self.status = Some(status.clone());
         if let Some(state) = status.get("state").and_then(Value::as_str) {
@@ -152,7 +152,7 @@ impl Task {
         }
     }
 
-    fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut Turn) {
+    fn push_artifact(&mut self, artifact: Option<&Map<String, Value>>, appends: bool, turn: &mut TurnBuilder) {
         let Some(artifact) = artifact else { return };
         let text = parts_text(artifact, turn);
         mark_text(&text, turn);
@@ -167,7 +167,7 @@ impl Task {
         }
     }
 
-    fn finish(mut self, turn: &mut Turn) {
+    fn finish(mut self, turn: &mut TurnBuilder) {
         let state = self.state.take().unwrap_or_default();
         turn.is_complete = match state.as_str() {
             "" => !self.message_text.is_empty() || turn.has_calls() || turn.error.is_some(),
@@ -211,7 +211,7 @@ impl Task {
     }
 }
 
-fn mark_text(text: &str, turn: &mut Turn) {
+fn mark_text(text: &str, turn: &mut TurnBuilder) {
     if !text.is_empty() {
         turn.mark_text();
     }
@@ -235,7 +235,7 @@ fn push_paragraph(text: &mut String, more: &str) {
 }
 
 /// Joins the text parts of a message or artifact, and adds the calls that some agents send as data parts.
-fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
+fn parts_text(holder: &Map<String, Value>, turn: &mut TurnBuilder) -> String {
     let mut text = String::new();
     for part in holder.get("parts").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
         if part.get("metadata").and_then(|metadata| metadata.get("adk_thought")?.as_bool()) == Some(true) {
@@ -251,7 +251,7 @@ fn parts_text(holder: &Map<String, Value>, turn: &mut Turn) -> String {
 }
 
 /// Adds a call or a result of an ADK agent, which marks them in the metadata of a part.
-fn push_data(part: &Map<String, Value>, turn: &mut Turn) {
+fn push_data(part: &Map<String, Value>, turn: &mut TurnBuilder) {
     let Some(data) = part.get("data").and_then(Value::as_object) else { return };
     let id = first_text(data, &["id"]);
     let name = first_text(data, &["name"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{Outcome, TurnBuilder};
 use super::{Approval, error_text, usage};
 use crate::lenient::{first, first_text, is_blank};
 
@@ -19,7 +19,7 @@ pub(super) fn is_event(map: &Map<String, Value>) -> bool {
 }
 
 /// Reads the events of a run.
-pub(super) fn read_events(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_events(events: &[Value], turn: &mut TurnBuilder) {
     let mut partial = String::new();
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
@@ -32,7 +32,7 @@ pub(super) fn read_events(events: &[Value], turn: &mut Turn) {
     turn.add_text(&partial);
 }
 
-fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut Turn) {
+fn push_event(event: &Map<String, Value>, partial: &mut String, turn: &mut TurnBuilder) {
     if let Some(error) = first_text(event, &["errorMessage", "error_message", "errorCode", "error_code"]) {
         turn.fail(error.to_owned());
     } else if !event.contains_key("author")
@@ -96,7 +96,7 @@ fn starts_step(part: &Map<String, Value>) -> bool {
         .any(|name| part.get(*name).is_some_and(|value| !value.is_null()))
 }
 
-fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut Turn) {
+fn push_part(part: &Map<String, Value>, is_user: bool, turn: &mut TurnBuilder) {
     let object = |names: &[&str]| first(part, names).and_then(Value::as_object);
     if let Some(text) = first_text(part, &["text"]).filter(|_| !is_user) {
         if part.get("thought").and_then(Value::as_bool) == Some(true) {
@@ -130,7 +130,7 @@ pub(super) fn is_approval_request(name: &str) -> bool {
     matches!(name, CONFIRMATION | CREDENTIAL)
 }
 
-pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn push_call(function: &Map<String, Value>, turn: &mut TurnBuilder) {
     let name = first_text(function, &["name"]).unwrap_or_default();
     let id = first_text(function, &["id"]);
     let arguments = function.get("args").unwrap_or(&Value::Null);
@@ -153,8 +153,8 @@ pub(super) fn push_call(function: &Map<String, Value>, turn: &mut Turn) {
     });
 }
 
-/// Finishes a call. ADK documents the key `error` of a response as the mark of a failure.
-pub(super) fn push_response(id: Option<&str>, name: Option<&str>, response: &Value, turn: &mut Turn) {
+/// Finishes a call. ADK reports a failure as the key `error` of the response.
+pub(super) fn push_response(id: Option<&str>, name: Option<&str>, response: &Value, turn: &mut TurnBuilder) {
     let outcome = match response.get("error").filter(|error| !error.is_null()) {
         Some(error) => Outcome { result: Some(response.clone()), ..Outcome::failed(error) },
         None => Outcome::known(response, false),

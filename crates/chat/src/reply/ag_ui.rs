@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{CallIndex, Outcome, TurnBuilder};
 use super::{Approval, message_list, usage};
 use crate::lenient::{first_text, text_of, unpack_owned};
 
 /// Reads the events of a run.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     // TanStack AI marks failed results; AG-UI itself marks only failed messages.
     let reports_failures =
         events.iter().any(|event| event.get("metadata").is_some_and(|data| data.get("tanstack").is_some()));
@@ -35,7 +35,7 @@ struct Stream<'v> {
 }
 
 impl<'v> Stream<'v> {
-    fn push(&mut self, event: &'v Map<String, Value>, turn: &mut Turn) {
+    fn push(&mut self, event: &'v Map<String, Value>, turn: &mut TurnBuilder) {
         let text = |name: &str| event.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let delta = text("delta").unwrap_or_default();
         let kind = text("type").unwrap_or_default();
@@ -74,7 +74,7 @@ impl<'v> Stream<'v> {
         }
     }
 
-    fn push_text(&mut self, message: Option<&'v str>, role: Option<&str>, delta: &str, turn: &mut Turn) {
+    fn push_text(&mut self, message: Option<&'v str>, role: Option<&str>, delta: &str, turn: &mut TurnBuilder) {
         if let Some(id) = message.filter(|_| role.is_some_and(|role| role != "assistant")) {
             self.other_messages.insert(id);
         }
@@ -89,7 +89,7 @@ impl<'v> Stream<'v> {
         }
     }
 
-    fn push_call(&mut self, event: &'v Map<String, Value>, delta: &str, turn: &mut Turn) {
+    fn push_call(&mut self, event: &'v Map<String, Value>, delta: &str, turn: &mut TurnBuilder) {
         let id = first_text(event, &["toolCallId", "tool_call_id"]);
         if let Some(name) = first_text(event, &["toolCallName", "tool_call_name"]) {
             if let Some(parent) = first_text(event, &["parentMessageId", "parent_message_id"]) {
@@ -107,7 +107,7 @@ impl<'v> Stream<'v> {
     }
 }
 
-fn push_result(event: &Map<String, Value>, reports_failures: bool, turn: &mut Turn) {
+fn push_result(event: &Map<String, Value>, reports_failures: bool, turn: &mut TurnBuilder) {
     let content = event.get("content").map(|content| match content {
         Value::Array(_) => Value::String(crate::messages::result_text(content)),
         other => other.clone(),
@@ -123,16 +123,16 @@ fn push_result(event: &Map<String, Value>, reports_failures: bool, turn: &mut Tu
 }
 
 /// Reads the list of all messages. It replaces the events if it is as complete, because it reports which calls failed.
-fn push_snapshot(messages: Option<&Value>, turn: &mut Turn) {
+fn push_snapshot(messages: Option<&Value>, turn: &mut TurnBuilder) {
     let Some(Value::Array(messages)) = messages else { return };
-    let mut snapshot = Turn::default();
+    let mut snapshot = TurnBuilder::default();
     message_list::read(messages, &mut snapshot);
     if snapshot.call_count() >= turn.call_count() && (snapshot.has_text() || !turn.has_text()) && !snapshot.is_empty() {
         turn.replace_steps(snapshot);
     }
 }
 
-fn finish(event: &Map<String, Value>, turn: &mut Turn) {
+fn finish(event: &Map<String, Value>, turn: &mut TurnBuilder) {
     let outcome = event.get("outcome");
     let reason = event.get("metadata").and_then(|metadata| metadata.get("tanstack")?.get("finishReason")?.as_str());
     turn.is_complete = reason != Some("tool_calls") || outcome.is_some();
@@ -157,7 +157,7 @@ fn finish(event: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Adds the usage of a run, one entry per model.
-fn add_usage(usage: Option<&Value>, turn: &mut Turn) {
+fn add_usage(usage: Option<&Value>, turn: &mut TurnBuilder) {
     let entries = match usage {
         Some(Value::Array(entries)) => entries.as_slice(),
         Some(entry) => std::slice::from_ref(entry),

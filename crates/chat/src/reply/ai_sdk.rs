@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{CallIndex, Outcome, TurnBuilder};
 use super::{Approval, usage};
 use crate::lenient::{first, first_text};
 
@@ -20,7 +20,7 @@ pub(super) fn is_ui_message(message: &Map<String, Value>) -> bool {
 }
 
 /// Adds a UI message. A user message discards everything before it.
-pub(super) fn push_ui_message(message: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn push_ui_message(message: &Map<String, Value>, turn: &mut TurnBuilder) {
     match first_text(message, &["role"]) {
         Some("user") => return turn.discard_all(),
         Some("assistant") => turn.start_step(),
@@ -47,7 +47,7 @@ pub(super) fn push_ui_message(message: &Map<String, Value>, turn: &mut Turn) {
     push_message_metadata(message.get("metadata"), turn);
 }
 
-fn push_tool_part(name: &str, part: &Map<String, Value>, turn: &mut Turn) {
+fn push_tool_part(name: &str, part: &Map<String, Value>, turn: &mut TurnBuilder) {
     let id = first_text(part, &["toolCallId"]);
     let call = turn.new_call(id, name);
     turn.set_arguments(call, first(part, &["input", "args", "rawInput"]).unwrap_or(&Value::Null));
@@ -73,7 +73,7 @@ pub(super) fn request_approval(
     call_id: Option<&str>,
     reason: Option<&str>,
     request: &Map<String, Value>,
-    turn: &mut Turn,
+    turn: &mut TurnBuilder,
 ) {
     let question = reason.map(str::to_owned).or_else(|| turn.describe_call(call_id?));
     turn.request_approval(Approval {
@@ -84,8 +84,8 @@ pub(super) fn request_approval(
     });
 }
 
-/// Reads usage and model from the metadata of a message, where the SDK's documentation suggests to put them.
-fn push_message_metadata(metadata: Option<&Value>, turn: &mut Turn) {
+/// Reads usage and model from the metadata of a message, as the SDK's documentation recommends.
+fn push_message_metadata(metadata: Option<&Value>, turn: &mut TurnBuilder) {
     let Some(metadata) = metadata.and_then(Value::as_object) else { return };
     if let Some(usage) = usage::read(first(metadata, &["totalUsage", "usage"])) {
         turn.usage = Some(usage);
@@ -94,7 +94,7 @@ fn push_message_metadata(metadata: Option<&Value>, turn: &mut Turn) {
 }
 
 /// Reads the parts of a UI message stream.
-pub(super) fn read_stream(parts: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(parts: &[Value], turn: &mut TurnBuilder) {
     let mut pending: Vec<ApprovalRequest<'_>> = Vec::new();
     let mut decided: HashSet<&str> = HashSet::new();
     for (index, part) in parts.iter().enumerate() {
@@ -172,6 +172,6 @@ struct ApprovalRequest<'v> {
     request: &'v Map<String, Value>,
 }
 
-fn call(id: Option<&str>, name: Option<&str>, turn: &mut Turn) -> CallIndex {
+fn call(id: Option<&str>, name: Option<&str>, turn: &mut TurnBuilder) -> CallIndex {
     turn.call(id, name.unwrap_or_default())
 }

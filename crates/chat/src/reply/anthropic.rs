@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::turn::{AfterResult, CallIndex, Outcome, Turn};
+use super::turn::{AfterResult, CallIndex, Outcome, TurnBuilder};
 use super::{error_text, usage};
 use crate::lenient::first_text;
 use crate::messages::result_text;
 
 /// Reads a message that is not streamed.
-pub(super) fn read_message(message: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_message(message: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     turn.set_model(first_text(message, &["model"]));
     turn.set_stop_reason(first_text(message, &["stop_reason"]));
@@ -25,7 +25,7 @@ pub(super) fn read_message(message: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Begins a new line for text after a call. Consecutive text blocks are one text that citations split.
-fn separate_text(block: &Map<String, Value>, after_call: &mut bool, turn: &mut Turn) {
+fn separate_text(block: &Map<String, Value>, after_call: &mut bool, turn: &mut TurnBuilder) {
     match first_text(block, &["type"]) {
         Some("text") if std::mem::take(after_call) => turn.end_line(),
         Some("text" | "thinking") => {}
@@ -34,7 +34,7 @@ fn separate_text(block: &Map<String, Value>, after_call: &mut bool, turn: &mut T
 }
 
 /// Adds a content block. Returns the call if the block is one.
-fn push_block(block: &Map<String, Value>, turn: &mut Turn) -> Option<CallIndex> {
+fn push_block(block: &Map<String, Value>, turn: &mut TurnBuilder) -> Option<CallIndex> {
     let kind = first_text(block, &["type"]).unwrap_or_default();
     match kind {
         "text" => turn.add_text(first_text(block, &["text"]).unwrap_or_default()),
@@ -50,7 +50,7 @@ fn push_block(block: &Map<String, Value>, turn: &mut Turn) -> Option<CallIndex> 
     None
 }
 
-fn push_result(block: &Map<String, Value>, turn: &mut Turn) {
+fn push_result(block: &Map<String, Value>, turn: &mut TurnBuilder) {
     let content = block.get("content").unwrap_or(&Value::Null);
     // Anthropic's server tools report errors as an object whose type ends with `_error`.
     let own_error = content.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_error"));
@@ -66,7 +66,7 @@ fn push_result(block: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Reads a stream of events; there may be several messages one after another.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut calls: HashMap<u64, CallIndex> = HashMap::new();
     let mut usage_so_far = Map::new();
     let mut after_call = false;
@@ -113,7 +113,7 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
     add_usage(&mut usage_so_far, turn);
 }
 
-fn push_delta(delta: &Map<String, Value>, call: Option<CallIndex>, turn: &mut Turn) {
+fn push_delta(delta: &Map<String, Value>, call: Option<CallIndex>, turn: &mut TurnBuilder) {
     match first_text(delta, &["type"]).unwrap_or_default() {
         "text_delta" => turn.add_text(first_text(delta, &["text"]).unwrap_or_default()),
         "thinking_delta" => turn.add_reasoning(first_text(delta, &["thinking"]).unwrap_or_default()),
@@ -131,7 +131,7 @@ fn extend(usage: &mut Map<String, Value>, more: Option<&Value>) {
     usage.extend(more.map(|(name, count)| (name.clone(), count.clone())));
 }
 
-fn add_usage(usage_so_far: &mut Map<String, Value>, turn: &mut Turn) {
+fn add_usage(usage_so_far: &mut Map<String, Value>, turn: &mut TurnBuilder) {
     if let Some(usage) = usage::read(Some(&Value::Object(std::mem::take(usage_so_far)))) {
         turn.add_usage(&usage);
     }

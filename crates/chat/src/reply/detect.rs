@@ -51,7 +51,7 @@ impl Protocol {
     }
 }
 
-/// Returns the protocol of a reply. In a list, the first item that is specific to a protocol decides.
+/// Returns the protocol of a reply. In a list, the first item that is specific to a protocol determines it.
 pub(super) fn detect(value: &Value) -> Option<Protocol> {
     match value {
         Value::Array(items) => {
@@ -195,7 +195,7 @@ fn is_ag_ui(kind: &str) -> bool {
         .any(|prefix| kind.starts_with(prefix))
 }
 
-/// Recognises a stream that ends before the answer, because it failed early or was cut off.
+/// Recognises a stream that ends before the answer, because it failed early or was truncated.
 fn detect_metadata_event(item: &Value) -> Option<Protocol> {
     matches!(event_parts(item).0, Some("metadata")).then_some(Protocol::LangGraph)
 }

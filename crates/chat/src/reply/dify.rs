@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use karat_core::trace::Usage;
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{CallIndex, Outcome, TurnBuilder};
 use super::{error_text, usage};
 use crate::lenient::{first_number, first_text, parse_nested};
 
@@ -17,7 +17,7 @@ pub(super) fn is_known(map: &Map<String, Value>) -> bool {
 }
 
 /// Reads a blocking reply.
-pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     // Agents report their calls only in streams; a blocking reply has only the text.
     turn.calls_unreported = true;
@@ -26,7 +26,7 @@ pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
     read_metadata(reply, turn);
 }
 
-fn read_metadata(holder: &Map<String, Value>, turn: &mut Turn) {
+fn read_metadata(holder: &Map<String, Value>, turn: &mut TurnBuilder) {
     let usage = holder.get("metadata").and_then(|metadata| metadata.get("usage")).and_then(Value::as_object);
     if let Some(usage) = usage {
         let cost_usd =
@@ -36,7 +36,7 @@ fn read_metadata(holder: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Reads the events of a stream.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut thoughts: HashMap<&str, Vec<CallIndex>> = HashMap::new();
     turn.calls_unreported = true;
     for (index, event) in events.iter().enumerate() {
@@ -74,7 +74,11 @@ pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
 }
 
 /// Adds the calls of a thought. Later events with the same id complete it.
-fn push_thought<'v>(event: &'v Map<String, Value>, thoughts: &mut HashMap<&'v str, Vec<CallIndex>>, turn: &mut Turn) {
+fn push_thought<'v>(
+    event: &'v Map<String, Value>,
+    thoughts: &mut HashMap<&'v str, Vec<CallIndex>>,
+    turn: &mut TurnBuilder,
+) {
     let Some(tools) = first_text(event, &["tool"]) else { return };
     let id = first_text(event, &["id"]).unwrap_or_default();
     let names: Vec<&str> = tools.split(';').filter(|name| !name.is_empty()).collect();

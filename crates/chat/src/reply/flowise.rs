@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{Outcome, TurnBuilder};
 use super::{Approval, event_parts};
 use crate::lenient::{first_text, is_blank, text_of};
 
@@ -23,7 +23,7 @@ pub(super) fn is_event(name: &str, data: &Value) -> bool {
 }
 
 /// Reads a reply that is not streamed.
-pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     push_tools(reply.get("usedTools"), turn);
     turn.add_text(first_text(reply, &["text"]).unwrap_or_default());
@@ -33,12 +33,12 @@ pub(super) fn read_reply(reply: &Map<String, Value>, turn: &mut Turn) {
     }
 }
 
-fn read_ids(holder: &Map<String, Value>, turn: &mut Turn) {
+fn read_ids(holder: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.set_conversation_id(first_text(holder, &["chatId"]));
 }
 
 /// Records a request for approval. The question is the text of the reply.
-fn request_approval(action: &Value, text: &str, turn: &mut Turn) {
+fn request_approval(action: &Value, text: &str, turn: &mut TurnBuilder) {
     let question = if text.is_empty() { "proceed?" } else { text };
     turn.request_approval(Approval {
         question: question.to_owned(),
@@ -48,7 +48,7 @@ fn request_approval(action: &Value, text: &str, turn: &mut Turn) {
     });
 }
 
-fn push_tools(tools: Option<&Value>, turn: &mut Turn) {
+fn push_tools(tools: Option<&Value>, turn: &mut TurnBuilder) {
     for tool in tools.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
         let call = turn.new_call(None, first_text(tool, &["tool"]).unwrap_or_default());
         turn.set_arguments(call, tool.get("toolInput").unwrap_or(&Value::Null));
@@ -61,7 +61,7 @@ fn push_tools(tools: Option<&Value>, turn: &mut Turn) {
 }
 
 /// Reads the events of a stream.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut text = String::new();
     let mut tools = None;
     let mut action = None;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{Outcome, TurnBuilder};
 use super::{error_text, event_parts, message_list};
 use crate::lenient::{first, first_text};
 
@@ -10,7 +10,7 @@ use crate::lenient::{first, first_text};
 const STEP_KEYS: [&str; 2] = ["intermediate_steps", "intermediateSteps"];
 
 /// Reads a reply of `LangServe`'s `/invoke`.
-pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     match reply.get("output") {
         Some(output) => push_output(output, 1, turn),
@@ -18,7 +18,7 @@ pub(super) fn read_langserve(reply: &Map<String, Value>, turn: &mut Turn) {
     }
 }
 
-fn push_output(output: &Value, depth: usize, turn: &mut Turn) {
+fn push_output(output: &Value, depth: usize, turn: &mut TurnBuilder) {
     match output {
         Value::String(text) => {
             turn.calls_unreported = true;
@@ -49,7 +49,7 @@ fn is_message(map: &Map<String, Value>) -> bool {
 }
 
 /// Adds the pairs and the answer.
-fn push_steps(map: &Map<String, Value>, turn: &mut Turn) {
+fn push_steps(map: &Map<String, Value>, turn: &mut TurnBuilder) {
     match first(map, &STEP_KEYS).and_then(Value::as_array) {
         Some(pairs) => pairs.iter().for_each(|pair| push_pair(pair, turn)),
         None => turn.calls_unreported = true,
@@ -61,7 +61,7 @@ fn push_steps(map: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Adds a call: `[action, observation]`, or an object with both.
-fn push_pair(pair: &Value, turn: &mut Turn) {
+fn push_pair(pair: &Value, turn: &mut TurnBuilder) {
     let action = pair.get("action").or_else(|| pair.get(0)).and_then(Value::as_object);
     let Some(action) = action else { return };
     push_action(action, turn);
@@ -70,21 +70,21 @@ fn push_pair(pair: &Value, turn: &mut Turn) {
     }
 }
 
-fn push_action(action: &Map<String, Value>, turn: &mut Turn) {
+fn push_action(action: &Map<String, Value>, turn: &mut TurnBuilder) {
     let Some(name) = first_text(action, &["tool", "toolName", "name"]) else { return };
     let call = turn.new_call(first_text(action, &["tool_call_id", "toolCallId"]), name);
     let input = first(action, &["tool_input", "toolInput", "input"]).unwrap_or(&Value::Null);
     turn.set_arguments(call, input);
 }
 
-fn push_observation(action: &Map<String, Value>, observation: &Value, turn: &mut Turn) {
+fn push_observation(action: &Map<String, Value>, observation: &Value, turn: &mut TurnBuilder) {
     let id = first_text(action, &["tool_call_id", "toolCallId"]);
     let name = first_text(action, &["tool", "toolName", "name"]);
     turn.finish_call(id, name, Outcome::unknown(observation));
 }
 
 /// Reads the chunks of `LangServe`'s `/stream`.
-pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_langserve_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut has_steps = false;
     let mut messages: Vec<Value> = Vec::new();
     for (index, event) in events.iter().enumerate() {
@@ -127,7 +127,7 @@ pub(super) fn read_langserve_stream(events: &[Value], turn: &mut Turn) {
 }
 
 /// Reads replies of n8n: an object, or a list of such objects.
-pub(super) fn read_n8n(items: &[Value], turn: &mut Turn) {
+pub(super) fn read_n8n(items: &[Value], turn: &mut TurnBuilder) {
     turn.is_complete = true;
     let mut has_steps = false;
     for item in items {
@@ -140,7 +140,7 @@ pub(super) fn read_n8n(items: &[Value], turn: &mut Turn) {
 }
 
 /// Reads the lines of n8n's streaming reply: the text of each node in pieces.
-pub(super) fn read_n8n_stream(items: &[Value], turn: &mut Turn) {
+pub(super) fn read_n8n_stream(items: &[Value], turn: &mut TurnBuilder) {
     turn.calls_unreported = true;
     let mut open = 0_usize;
     for (index, item) in items.iter().enumerate() {

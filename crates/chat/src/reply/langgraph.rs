@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::turn::Turn;
+use super::turn::TurnBuilder;
 use super::{Approval, error_text, event_parts, message_list};
 use crate::lenient::{first, first_text, text_of};
 
 /// Reads the state of a graph, or of a thread.
-pub(super) fn read_state(state: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_state(state: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     let values = state.get("values").and_then(Value::as_object).unwrap_or(state);
     if let Some(Value::Array(messages)) = values.get("messages") {
@@ -32,7 +32,7 @@ fn thread_id(state: &Map<String, Value>) -> Option<&str> {
     state.get("thread_id").or_else(checkpoint).or_else(configuration)?.as_str()
 }
 
-fn push_interrupts(interrupts: Option<&Value>, turn: &mut Turn) {
+fn push_interrupts(interrupts: Option<&Value>, turn: &mut TurnBuilder) {
     let interrupts = interrupts.and_then(Value::as_array).into_iter().flatten();
     for interrupt in interrupts {
         let id = first(interrupt.as_object().unwrap_or(&Map::new()), &["id", "interrupt_id"]).map(text_of);
@@ -40,8 +40,8 @@ fn push_interrupts(interrupts: Option<&Value>, turn: &mut Turn) {
     }
 }
 
-/// Records an interrupt as a request for approval. Its value is whatever the graph passed.
-pub(super) fn request_approval(id: Option<String>, value: &Value, request: &Value, turn: &mut Turn) {
+/// Records an interrupt as a request for approval. Its value is any JSON value that the graph passed.
+pub(super) fn request_approval(id: Option<String>, value: &Value, request: &Value, turn: &mut TurnBuilder) {
     let question = question_of(value).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| value.to_string());
     turn.request_approval(Approval { question, id, call_id: None, request: request.clone() });
 }
@@ -87,7 +87,7 @@ pub(super) fn is_update(map: &Map<String, Value>) -> bool {
 
 /// Reads the events of a run. Modes that are streamed together repeat each other, so states are preferred to
 /// updates, and updates to single messages.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut stream = Stream::default();
     for (index, event) in events.iter().enumerate() {
         turn.at_event(index);
@@ -118,7 +118,7 @@ struct Stream<'v> {
 }
 
 impl<'v> Stream<'v> {
-    fn push(&mut self, event: &'v Value, turn: &mut Turn) {
+    fn push(&mut self, event: &'v Value, turn: &mut TurnBuilder) {
         let (name, data) = event_parts(event);
         let Some(name) = name else {
             self.push_unnamed(data, turn);
@@ -145,7 +145,7 @@ impl<'v> Stream<'v> {
         }
     }
 
-    fn push_unnamed(&mut self, data: &'v Value, turn: &mut Turn) {
+    fn push_unnamed(&mut self, data: &'v Value, turn: &mut TurnBuilder) {
         match data {
             Value::Object(map) if map.get("messages").is_some_and(Value::is_array) => self.push_state(map, turn),
             Value::Object(map) if is_update(map) => self.push_update(map, turn),
@@ -161,7 +161,7 @@ impl<'v> Stream<'v> {
         }
     }
 
-    fn push_state(&mut self, state: &'v Map<String, Value>, turn: &mut Turn) {
+    fn push_state(&mut self, state: &'v Map<String, Value>, turn: &mut TurnBuilder) {
         // The first state is the input.
         let messages = state.get("messages").and_then(Value::as_array);
         if messages.and_then(|messages| messages.last()).is_some_and(|last| is_answer(last) && has_text(last)) {
@@ -170,7 +170,7 @@ impl<'v> Stream<'v> {
         self.state = Some(state);
     }
 
-    fn push_update(&mut self, update: &Map<String, Value>, turn: &mut Turn) {
+    fn push_update(&mut self, update: &Map<String, Value>, turn: &mut TurnBuilder) {
         for (node, change) in update {
             if node == "__interrupt__" {
                 push_interrupts(Some(change), turn);
@@ -202,7 +202,7 @@ impl<'v> Stream<'v> {
         }
     }
 
-    fn push_message(&mut self, message: &Value, is_whole: bool, turn: &mut Turn) {
+    fn push_message(&mut self, message: &Value, is_whole: bool, turn: &mut TurnBuilder) {
         let Some(map) = message.as_object() else { return };
         if is_answer(message) && has_text(message) {
             turn.mark_text();

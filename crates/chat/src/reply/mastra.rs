@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{Outcome, TurnBuilder};
 use super::{ai_sdk, error_text, usage};
 use crate::lenient::{first, first_text, is_blank};
 
@@ -21,7 +21,7 @@ pub(super) fn is_chunk(map: &Map<String, Value>) -> bool {
 }
 
 /// Reads the result of `generate`.
-pub(super) fn read_result(result: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_result(result: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     let denied = denied_calls(result);
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -62,13 +62,13 @@ fn denied_calls(result: &Map<String, Value>) -> HashSet<&str> {
 }
 
 /// Records a request for the approval of a call. The id is that of the run to resume.
-fn request_approval(run_id: Option<&str>, request: &Map<String, Value>, turn: &mut Turn) {
+fn request_approval(run_id: Option<&str>, request: &Map<String, Value>, turn: &mut TurnBuilder) {
     let inner = request.get("suspendPayload").and_then(Value::as_object).unwrap_or(request);
     let question = first_text(inner, &["question", "message", "reason"]);
     ai_sdk::request_approval(run_id, first_text(request, &["toolCallId"]), question, request, turn);
 }
 
-fn push_step(step: &Map<String, Value>, turn: &mut Turn) {
+fn push_step(step: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.start_step();
     if let Some(reasoning) = first_text(step, &["reasoningText", "reasoning"]) {
         turn.add_reasoning(reasoning);
@@ -90,7 +90,7 @@ fn push_step(step: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Adds the lists of calls and results.
-fn push_calls(holder: &Map<String, Value>, only_unknown: bool, turn: &mut Turn) {
+fn push_calls(holder: &Map<String, Value>, only_unknown: bool, turn: &mut TurnBuilder) {
     let list = |name: &str| holder.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(payload);
     for call in list("toolCalls") {
         let id = first_text(call, &["toolCallId", "id"]);
@@ -113,7 +113,7 @@ fn payload(item: &Value) -> Option<&Map<String, Value>> {
     item.get("payload").unwrap_or(item).as_object()
 }
 
-fn push_call(call: &Map<String, Value>, turn: &mut Turn) {
+fn push_call(call: &Map<String, Value>, turn: &mut TurnBuilder) {
     let index =
         turn.call(first_text(call, &["toolCallId", "id"]), first_text(call, &["toolName", "name"]).unwrap_or_default());
     turn.set_arguments(index, first(call, &["args", "input"]).unwrap_or(&Value::Null));
@@ -139,7 +139,7 @@ fn outcome_of_output(part: &Map<String, Value>) -> Outcome {
 }
 
 /// Reads the chunks of `stream`.
-pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(chunks: &[Value], turn: &mut TurnBuilder) {
     let mut requests: Vec<(Option<&str>, &Map<String, Value>)> = Vec::new();
     for (index, chunk) in chunks.iter().enumerate() {
         turn.at_event(index);
@@ -202,7 +202,7 @@ pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
 }
 
 /// Adds the call of a result if the call was in an earlier reply and the result has the tool's name.
-fn add_missing_call(id: Option<&str>, payload: &Map<String, Value>, turn: &mut Turn) {
+fn add_missing_call(id: Option<&str>, payload: &Map<String, Value>, turn: &mut TurnBuilder) {
     if id.is_none_or(|id| turn.find_call(id).is_none()) && first_text(payload, &["toolName"]).is_some() {
         push_call(payload, turn);
     }

@@ -3,20 +3,20 @@
 use karat_core::document::Message;
 use serde_json::{Map, Value};
 
-use super::turn::{Outcome, Turn};
+use super::turn::{Outcome, TurnBuilder};
 use super::{ai_sdk, usage};
 use crate::lenient::{first, first_text, truncate};
 use crate::messages::{ParsedMessages, read_joined};
 
 /// Adds the messages after the user's last one.
-pub(super) fn read(messages: &[Value], turn: &mut Turn) {
+pub(super) fn read(messages: &[Value], turn: &mut TurnBuilder) {
     for message in messages {
         push(message, turn);
     }
 }
 
 /// Adds a message. A user message discards everything before it.
-pub(super) fn push(value: &Value, turn: &mut Turn) {
+pub(super) fn push(value: &Value, turn: &mut TurnBuilder) {
     if let Some(message) = value.as_object().filter(|message| ai_sdk::is_ui_message(message)) {
         return ai_sdk::push_ui_message(message, turn);
     }
@@ -43,7 +43,7 @@ pub(super) fn push(value: &Value, turn: &mut Turn) {
     }
 }
 
-fn push_answer(message: &Message, reasoning: Option<String>, turn: &mut Turn) {
+fn push_answer(message: &Message, reasoning: Option<String>, turn: &mut TurnBuilder) {
     turn.start_step();
     if let Some(reasoning) = reasoning {
         turn.add_reasoning(&reasoning);
@@ -55,7 +55,7 @@ fn push_answer(message: &Message, reasoning: Option<String>, turn: &mut Turn) {
     }
 }
 
-fn push_result(message: &Message, reports_failures: bool, turn: &mut Turn) {
+fn push_result(message: &Message, reports_failures: bool, turn: &mut TurnBuilder) {
     let result = Value::String(message.content.clone());
     let outcome = match (message.is_error, reports_failures) {
         (true, _) => Outcome::failed(&result),
@@ -86,7 +86,7 @@ fn reports_failures(value: &Value) -> bool {
 }
 
 /// Adds the usage, model and stop reason that frameworks add to a message.
-fn push_metadata(message: &Map<String, Value>, turn: &mut Turn) {
+fn push_metadata(message: &Map<String, Value>, turn: &mut TurnBuilder) {
     let message = message.get("kwargs").and_then(Value::as_object).unwrap_or(message);
     if let Some(usage) = usage::read(first(message, &["usage_metadata", "usage"])) {
         turn.add_usage(&usage);

@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 
 use crate::lenient::truncate;
 use detect::Protocol;
-use turn::Turn;
+use turn::TurnBuilder;
 
 /// The text and tool calls of an agent since the last user message.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,9 +46,9 @@ pub struct Reply {
     pub first_text_event: Option<usize>,
     /// The agent's id for the conversation: a thread, session, context or chat.
     pub conversation_id: Option<String>,
-    /// Whether the agent finished: false for a stream that was cut off and for a task that still runs.
+    /// Whether the agent finished: false for a truncated stream and for a task that still runs.
     pub is_complete: bool,
-    /// Whether the reply cannot contain calls, so that their absence proves nothing.
+    /// Whether the reply cannot report calls. It then has none, even if tools were called.
     pub calls_unreported: bool,
     /// The sum over all steps.
     pub usage: Option<Usage>,
@@ -96,7 +96,7 @@ pub struct LateResult {
     pub error: Option<String>,
 }
 
-/// Why a reply cannot be read.
+/// The reason why a reply cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     #[error("the reply is empty")]
@@ -135,7 +135,7 @@ impl Reply {
         // The usage of a state is that of all its messages.
         let is_counted_again = matches!(later.protocol, "langgraph" | "messages")
             && steps.iter().flat_map(|step| &step.calls).any(repeated);
-        // A reply that repeats the whole turn also repeats the texts next to the calls.
+        // A reply that repeats the whole turn also repeats the text of steps with calls.
         steps.retain(|step| step.calls.is_empty() || !step.calls.iter().all(repeated));
         for step in &mut steps {
             step.calls.retain(|call| !repeated(call));
@@ -185,7 +185,7 @@ pub fn read_reply(value: &Value) -> Result<Reply, ReplyError> {
         return Err(ReplyError::Empty);
     }
     let Some(protocol) = detect::detect(value) else { return read_error(value) };
-    let mut turn = Turn::default();
+    let mut turn = TurnBuilder::default();
     match value {
         Value::Array(items) => read_list(protocol, items, &mut turn),
         Value::Object(map) => read_object(protocol, map, value, &mut turn),
@@ -213,7 +213,7 @@ impl Reply {
     }
 }
 
-fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
+fn read_list(protocol: Protocol, items: &[Value], turn: &mut TurnBuilder) {
     let is_named = matches!(protocol, Protocol::LangGraph | Protocol::LangServe | Protocol::Flowise);
     let has_names = !is_named && items.iter().any(|item| event_parts(item).0.is_some());
     let items = if has_names {
@@ -245,7 +245,7 @@ fn read_list(protocol: Protocol, items: &[Value], turn: &mut Turn) {
     }
 }
 
-fn read_object(protocol: Protocol, map: &Map<String, Value>, value: &Value, turn: &mut Turn) {
+fn read_object(protocol: Protocol, map: &Map<String, Value>, value: &Value, turn: &mut TurnBuilder) {
     match protocol {
         Protocol::OpenAiChat if detect::is_chunk(map) => openai_chat::read_stream(std::slice::from_ref(value), turn),
         Protocol::OpenAiChat => openai_chat::read_completion(map, turn),

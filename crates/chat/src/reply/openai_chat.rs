@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use karat_core::trace::Usage;
 use serde_json::{Map, Value};
 
-use super::turn::{CallIndex, Outcome, Turn};
+use super::turn::{CallIndex, Outcome, TurnBuilder};
 use super::{error_text, message_list, usage};
 use crate::lenient::first_text;
 
 /// Reads a completion that is not streamed.
-pub(super) fn read_completion(completion: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_completion(completion: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     turn.set_model(first_text(completion, &["model"]));
     let choice = completion.get("choices").and_then(|choices| choices.get(0));
@@ -30,7 +30,7 @@ pub(super) fn read_completion(completion: &Map<String, Value>, turn: &mut Turn) 
 }
 
 /// Reads the chunks of one completion, or of several if the server runs the tools itself.
-pub(super) fn read_stream(chunks: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(chunks: &[Value], turn: &mut TurnBuilder) {
     let mut stream = Stream { calls_unreported: true, ..Stream::default() };
     for (index, chunk) in chunks.iter().enumerate() {
         turn.at_event(index);
@@ -59,7 +59,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn push(&mut self, chunk: &Map<String, Value>, turn: &mut Turn) {
+    fn push(&mut self, chunk: &Map<String, Value>, turn: &mut TurnBuilder) {
         turn.set_model(first_text(chunk, &["model"]));
         let id = first_text(chunk, &["id"]);
         if id.is_some() && self.completion_id.as_deref() != id {
@@ -90,7 +90,7 @@ impl Stream {
         }
     }
 
-    fn push_delta(&mut self, delta: &Map<String, Value>, turn: &mut Turn) {
+    fn push_delta(&mut self, delta: &Map<String, Value>, turn: &mut TurnBuilder) {
         if delta.get("role").and_then(Value::as_str) == Some("tool") {
             self.push_result(delta, turn);
             return;
@@ -117,7 +117,7 @@ impl Stream {
         }
     }
 
-    fn push_call(&mut self, call: &Map<String, Value>, turn: &mut Turn) {
+    fn push_call(&mut self, call: &Map<String, Value>, turn: &mut TurnBuilder) {
         let function = call.get("function").or_else(|| call.get("custom")).and_then(Value::as_object).unwrap_or(call);
         let id = first_text(call, &["id"]);
         // Without an index, an id starts a call and anything else continues it.
@@ -130,7 +130,7 @@ impl Stream {
         self.push_function(id, index, function, turn);
     }
 
-    fn push_function(&mut self, id: Option<&str>, index: u64, function: &Map<String, Value>, turn: &mut Turn) {
+    fn push_function(&mut self, id: Option<&str>, index: u64, function: &Map<String, Value>, turn: &mut TurnBuilder) {
         let name = first_text(function, &["name"]).unwrap_or_default();
         let known = self.calls.get(&index).copied().filter(|call| {
             // Some servers give every call of a message the index 0.
@@ -153,20 +153,20 @@ impl Stream {
         }
     }
 
-    fn push_result(&mut self, delta: &Map<String, Value>, turn: &mut Turn) {
+    fn push_result(&mut self, delta: &Map<String, Value>, turn: &mut TurnBuilder) {
         self.end_result(turn);
         let id = first_text(delta, &["tool_call_id"]).map(str::to_owned);
         let text = delta.get("content").map(crate::messages::collect_text).unwrap_or_default();
         self.result = Some((id, text));
     }
 
-    fn end_result(&mut self, turn: &mut Turn) {
+    fn end_result(&mut self, turn: &mut TurnBuilder) {
         if let Some((id, text)) = self.result.take() {
             turn.finish_call(id.as_deref(), None, Outcome::unknown(&Value::String(text)));
         }
     }
 
-    fn end_completion(&mut self, turn: &mut Turn) {
+    fn end_completion(&mut self, turn: &mut TurnBuilder) {
         self.end_result(turn);
         if let Some(usage) = self.usage.take() {
             turn.add_usage(&usage);

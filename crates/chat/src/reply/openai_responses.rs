@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::turn::{AfterResult, CallIndex, Outcome, Turn};
+use super::turn::{AfterResult, CallIndex, Outcome, TurnBuilder};
 use super::{Approval, error_text, usage};
 use crate::lenient::{first, first_text, is_blank};
 
 /// Reads a response object.
-pub(super) fn read_response(response: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_response(response: &Map<String, Value>, turn: &mut TurnBuilder) {
     read_header(response, turn);
     turn.after_result = AfterResult::SameStep;
     for item in response.get("output").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
@@ -17,7 +17,7 @@ pub(super) fn read_response(response: &Map<String, Value>, turn: &mut Turn) {
     }
 }
 
-fn read_header(response: &Map<String, Value>, turn: &mut Turn) {
+fn read_header(response: &Map<String, Value>, turn: &mut TurnBuilder) {
     let status = first_text(response, &["status"]).unwrap_or("completed");
     turn.is_complete = !matches!(status, "in_progress" | "queued");
     turn.set_model(first_text(response, &["model"]));
@@ -37,7 +37,7 @@ fn read_header(response: &Map<String, Value>, turn: &mut Turn) {
     }
 }
 
-fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
+fn push_item(item: &Map<String, Value>, turn: &mut TurnBuilder) {
     let kind = first_text(item, &["type"]).unwrap_or_default();
     match kind {
         "message" => {
@@ -87,7 +87,7 @@ fn push_item(item: &Map<String, Value>, turn: &mut Turn) {
 }
 
 /// Adds the call of a tool that the server runs itself, such as `web_search_call`. It has no name and no result.
-fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
+fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut TurnBuilder) {
     let Some(name) = kind.strip_suffix("_call") else { return };
     let call = push_call(item, name, turn);
     let own_arguments = || {
@@ -107,17 +107,17 @@ fn push_hosted_call(kind: &str, item: &Map<String, Value>, turn: &mut Turn) {
     }
 }
 
-fn push_call(item: &Map<String, Value>, name: &str, turn: &mut Turn) -> CallIndex {
+fn push_call(item: &Map<String, Value>, name: &str, turn: &mut TurnBuilder) -> CallIndex {
     // An approved call has a new id; `approval_request_id` is the id that the request for approval had.
     turn.call(first_text(item, &["approval_request_id", "call_id", "id"]), name)
 }
 
-fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut Turn) {
+fn set_arguments(call: CallIndex, arguments: Option<&Value>, turn: &mut TurnBuilder) {
     turn.set_arguments(call, arguments.unwrap_or(&Value::Null));
 }
 
 /// Reads a stream of events.
-pub(super) fn read_stream(events: &[Value], turn: &mut Turn) {
+pub(super) fn read_stream(events: &[Value], turn: &mut TurnBuilder) {
     let mut items: BTreeMap<u64, StreamedItem> = BTreeMap::new();
     turn.after_result = AfterResult::SameStep;
     let mut last: Option<&Map<String, Value>> = None;
@@ -178,7 +178,7 @@ struct StreamedItem<'v> {
 }
 
 impl StreamedItem<'_> {
-    fn push(self, turn: &mut Turn) {
+    fn push(self, turn: &mut TurnBuilder) {
         let Some(item) = self.item else {
             turn.add_text(&self.text);
             return;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::turn::{AfterResult, Outcome, Turn};
+use super::turn::{AfterResult, Outcome, TurnBuilder};
 use crate::lenient::first_text;
 
 /// Whether an object is a message to the user.
@@ -12,7 +12,7 @@ pub(super) fn is_bot_message(map: &Map<String, Value>) -> bool {
 }
 
 /// Reads the messages of the REST channel. They do not report which actions ran.
-pub(super) fn read_bot_messages(messages: &[Value], turn: &mut Turn) {
+pub(super) fn read_bot_messages(messages: &[Value], turn: &mut TurnBuilder) {
     turn.is_complete = true;
     turn.calls_unreported = true;
     for message in messages.iter().filter_map(Value::as_object) {
@@ -24,7 +24,7 @@ pub(super) fn read_bot_messages(messages: &[Value], turn: &mut Turn) {
 
 /// Reads the conversation of a tracker. Custom actions count as calls; their arguments are the slots that were set
 /// since the previous action.
-pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut Turn) {
+pub(super) fn read_tracker(tracker: &Map<String, Value>, turn: &mut TurnBuilder) {
     turn.is_complete = true;
     turn.after_result = AfterResult::SameStep;
     turn.set_conversation_id(first_text(tracker, &["sender_id"]));

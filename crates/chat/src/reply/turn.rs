@@ -10,7 +10,7 @@ use crate::lenient::{parse_nested, text_of};
 
 /// Builds the reply of an agent. Parts of a stream are added in the order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct TurnBuilder {
     steps: Vec<OpenStep>,
     calls: Vec<OpenCall>,
     /// The latest call with an id.
@@ -26,7 +26,7 @@ pub(super) struct Turn {
     late_results: Vec<LateResult>,
     /// The ids of the late results.
     late_ids: HashSet<String>,
-    /// Why the reply is invalid.
+    /// The reason why the reply is invalid.
     pub(super) invalid: Option<String>,
     pub(super) error: Option<String>,
     pub(super) approval: Option<Approval>,
@@ -76,7 +76,7 @@ enum Arguments {
     Value(Value),
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) result: Option<Value>,
@@ -86,17 +86,17 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// A result in a protocol that does not flag failures.
+    /// Creates an outcome of a protocol that does not flag failures.
     pub(super) fn unknown(result: &Value) -> Self {
         Self { result: Some(parse_text(result)), ..Self::default() }
     }
 
-    /// A result in a protocol that flags failures.
+    /// Creates an outcome of a protocol that flags failures.
     pub(super) fn known(result: &Value, failed: bool) -> Self {
         if failed { Self::failed(result) } else { Self { success: Some(true), ..Self::unknown(result) } }
     }
 
-    /// A failure with an error in place of the result.
+    /// Creates a failure with an error in place of the result.
     pub(super) fn failed(error: &Value) -> Self {
         let message = error.get("message").and_then(Value::as_str).map_or_else(|| text_of(error), str::to_owned);
         let text = if message.trim().is_empty() { "the call failed".to_owned() } else { message };
@@ -110,7 +110,7 @@ fn parse_text(value: &Value) -> Value {
     crate::lenient::unpack(value).into_owned()
 }
 
-impl Turn {
+impl TurnBuilder {
     /// Sets the index of the current event.
     pub(super) fn at_event(&mut self, index: usize) {
         self.event = Some(index);
@@ -393,7 +393,7 @@ impl Turn {
         }
     }
 
-    /// Replaces the steps with those of another reading of the same turn.
+    /// Replaces the steps with those of another builder of the same turn.
     pub(super) fn replace_steps(&mut self, other: Self) {
         let Self { steps, calls, by_id, open_by_name, first_open, late_results, late_ids, invalid, .. } = other;
         *self = Self {

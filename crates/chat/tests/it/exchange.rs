@@ -1,4 +1,4 @@
-//! Recorded exchanges with agents, and what a person reads in them.
+//! Recorded exchanges with agents, with the expected reply of each.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -30,13 +30,14 @@ pub(crate) struct Expected {
     pub(crate) output_tokens: Option<u64>,
     pub(crate) approval: Option<String>,
     pub(crate) error: Option<String>,
-    pub(crate) calls_told: bool,
+    #[serde(rename = "callsTold")]
+    pub(crate) reports_calls: bool,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct ExpectedCall {
     pub(crate) name: String,
-    /// Absent if they are in an earlier reply that the exchange does not have.
+    /// Absent if the arguments are in an earlier reply that was not recorded.
     pub(crate) arguments: Option<Value>,
     pub(crate) result: Option<Value>,
     pub(crate) failed: Option<bool>,
@@ -65,11 +66,11 @@ pub(crate) fn read(file: &Path) -> Exchange {
 }
 
 impl Exchange {
-    /// Returns the reply as the reader takes it; `None` if it is neither JSON nor a stream.
+    /// Returns the body as the value that `read_reply` takes; `None` if it is neither JSON nor a stream.
     pub(crate) fn value(&self) -> Option<Value> {
         match self.content_type.as_deref().unwrap_or_default() {
             kind if kind.contains("event-stream") => {
-                // Rasa names JSON Lines so.
+                // Rasa sends JSON Lines with this content type.
                 let events = sse_events(&self.body);
                 if events.is_empty() { json_lines(&self.body) } else { Some(Value::Array(events)) }
             }

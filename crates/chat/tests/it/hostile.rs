@@ -1,4 +1,4 @@
-//! Replies that no agent should send.
+//! Malformed and oversized replies.
 
 use karat_chat::{Reply, read_reply};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::exchanges;
 
-/// How many calls or events a hostile reply has: anything quadratic takes minutes.
+/// Number of calls or events in a large reply; with quadratic code, a test would take minutes.
 const MANY: usize = 50_000;
 
 fn read_many(events: impl Iterator<Item = Value>) -> Reply {
@@ -60,7 +60,7 @@ fn reads_many_pieces_without_an_index() {
 #[case("[[", "]]")]
 #[case("{\"error\":{\"message\":", "}}")]
 #[case("{\"tool_call\":{\"function_call\":", "}}")]
-fn reads_values_as_deep_as_a_parser_makes_them(#[case] open: &str, #[case] close: &str) {
+fn reads_values_at_the_depth_limit_of_the_parser(#[case] open: &str, #[case] close: &str) {
     const PARSER_LIMIT: usize = 127;
     let levels = (PARSER_LIMIT - 2) / 2;
     for inner in ["\"x\"", "{\"role\":\"assistant\",\"content\":\"x\"}", "[{\"type\":\"text\",\"text\":\"x\"}]"] {
@@ -71,7 +71,7 @@ fn reads_values_as_deep_as_a_parser_makes_them(#[case] open: &str, #[case] close
     }
 }
 
-/// Values of keys that decide what an event is.
+/// Values of keys that identify an event.
 const WORDS: [&str; 44] = [
     "start",
     "start-step",
@@ -234,16 +234,16 @@ proptest! {
     }
 }
 
-/// Removes, doubles, swaps or overwrites parts of recorded replies.
+/// Removes, duplicates, swaps or overwrites parts of recorded replies.
 #[test]
 fn reads_damaged_replies_without_panicking() {
-    let mut damage = Damage(0x9e37_79b9_7f4a_7c15);
+    let mut mutator = Mutator(0x9e37_79b9_7f4a_7c15);
     for exchange in exchanges() {
         let Some(value) = exchange.value() else { continue };
         for _ in 0..10 {
             let mut damaged = value.clone();
-            for _ in 0..=damage.below(3) {
-                damage.change(&mut damaged);
+            for _ in 0..=mutator.below(3) {
+                mutator.change(&mut damaged);
             }
             check(&damaged);
         }
@@ -251,9 +251,9 @@ fn reads_damaged_replies_without_panicking() {
 }
 
 /// A small generator of pseudo-random numbers (xorshift), so that failures repeat.
-struct Damage(u64);
+struct Mutator(u64);
 
-impl Damage {
+impl Mutator {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -262,11 +262,11 @@ impl Damage {
     }
 
     fn change(&mut self, value: &mut Value) {
-        let goes_deeper = self.below(5) > 0;
+        let descends = self.below(5) > 0;
         match value {
             Value::Array(items) if !items.is_empty() => {
                 let (at, other) = (self.below(items.len()), self.below(items.len()));
-                match self.below(if goes_deeper { 9 } else { 3 }) {
+                match self.below(if descends { 9 } else { 3 }) {
                     0 => drop(items.remove(at)),
                     1 => items.insert(at, items[other].clone()),
                     2 => items.swap(at, other),
@@ -276,7 +276,7 @@ impl Damage {
             Value::Object(map) if !map.is_empty() => {
                 let names: Vec<String> = map.keys().cloned().collect();
                 let (name, other) = (&names[self.below(names.len())], &names[self.below(names.len())]);
-                match self.below(if goes_deeper { 9 } else { 3 }) {
+                match self.below(if descends { 9 } else { 3 }) {
                     0 => drop(map.remove(name)),
                     1 => {
                         let copy = map[other].clone();

@@ -1,4 +1,4 @@
-//! Details of the protocols that recorded replies do not show.
+//! Details of the protocols that the recorded replies do not cover.
 
 use karat_chat::{Reply, ReplyError, read_reply};
 use karat_core::trace::Usage;
@@ -70,7 +70,7 @@ fn call_chunk(index: Option<u64>, id: Option<&str>, name: Option<&str>, argument
     call_chunk(Some(0), None, Some("first"), "{\"x\": 1}"),
     call_chunk(Some(1), None, Some("second"), "{\"y\": 2}"),
 ])]
-fn joins_the_pieces_of_calls(#[case] mut chunks: Vec<Value>) {
+fn joins_the_chunks_of_calls(#[case] mut chunks: Vec<Value>) {
     chunks.push(last_chunk());
     let reply = read(&Value::Array(chunks));
     assert_eq!(calls(&reply), [("first".to_owned(), json!({"x": 1})), ("second".to_owned(), json!({"y": 2}))]);
@@ -127,7 +127,7 @@ fn joins_streamed_results_with_their_calls() {
 }
 
 #[test]
-fn an_error_in_a_stream_is_the_replys_error() {
+fn reports_the_error_of_a_stream() {
     let reply = read(&json!([chunk(&json!({"content": "Hel"})), {"error": {"message": "overloaded", "code": 529}}]));
     assert_eq!((reply.error.as_deref(), reply.is_complete), (Some("overloaded"), false));
 }
@@ -166,7 +166,7 @@ fn an_error_in_a_stream_is_the_replys_error() {
     {"author": "shop", "content": {"role": "model", "parts": [{"functionCall": {"id": "1", "name": "new", "args": {}}}]}},
     {"author": "shop", "content": {"role": "user", "parts": [{"functionResponse": {"id": "1", "name": "new", "response": "y"}}]}},
     {"author": "shop", "content": {"role": "model", "parts": [{"text": "done"}]}}]}), Some(true))]
-fn reads_only_what_is_new(#[case] value: Value, #[case] success: Option<bool>) {
+fn reads_only_messages_after_the_last_user_message(#[case] value: Value, #[case] success: Option<bool>) {
     let reply = read(&value);
     assert_eq!(calls(&reply), [("new".to_owned(), json!({}))]);
     assert_eq!(outcomes(&reply), [(success, Some(json!("y")))]);
@@ -174,7 +174,7 @@ fn reads_only_what_is_new(#[case] value: Value, #[case] success: Option<bool>) {
 }
 
 #[test]
-fn messages_without_an_answer_are_invalid() {
+fn rejects_messages_without_an_answer() {
     let values = [
         json!({"messages": [{"type": "human", "content": "two"}]}),
         json!([{"role": "assistant", "content": "old"}, {"role": "user", "content": "two"}]),
@@ -188,7 +188,7 @@ fn messages_without_an_answer_are_invalid() {
 #[case::null(json!(null))]
 #[case::list(json!([]))]
 #[case::object(json!({}))]
-fn an_empty_reply_is_an_error(#[case] value: Value) {
+fn rejects_empty_replies(#[case] value: Value) {
     assert_eq!(read_reply(&value), Err(ReplyError::Empty));
 }
 
@@ -215,13 +215,13 @@ fn reads_errors(#[case] value: Value, #[case] expected: &str) {
 #[case(json!(["hel", "lo"]))]
 #[case(json!([{"x": 1}]))]
 #[case(json!(42))]
-fn an_unknown_shape_is_an_error(#[case] value: Value) {
+fn rejects_unknown_shapes(#[case] value: Value) {
     let error = read_reply(&value).expect_err("no known protocol");
     assert!(error.to_string().starts_with("no messages or events of a known protocol in the reply: "), "{error}");
 }
 
 #[test]
-fn a_call_without_a_name_is_invalid() {
+fn rejects_calls_without_a_name() {
     let whole = json!({"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "1"}]}}]});
     assert!(matches!(read_reply(&whole), Err(ReplyError::Invalid(_))));
     let streamed = json!([call_chunk(Some(0), Some("1"), None, "{}"), last_chunk()]);
@@ -268,7 +268,7 @@ fn a_later_output_replaces_a_preliminary_one() {
 }
 
 #[test]
-fn an_automatic_decision_is_not_asked_for() {
+fn ignores_automatic_approvals() {
     let request = |automatic: bool| {
         json!([
             {"type": "tool-input-available", "toolCallId": "1", "toolName": "delete", "input": {"n": 7}},
@@ -282,7 +282,7 @@ fn an_automatic_decision_is_not_asked_for() {
 }
 
 #[test]
-fn reads_short_events_of_ag_ui() {
+fn reads_chunk_events_of_ag_ui() {
     let reply = read(&json!([
         {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
         {"type": "TEXT_MESSAGE_CHUNK", "messageId": "u", "role": "user", "delta": "question"},
@@ -298,7 +298,7 @@ fn reads_short_events_of_ag_ui() {
 }
 
 #[test]
-fn asks_for_the_confirmation_of_googles_kit() {
+fn reads_confirmation_requests_of_adk() {
     // The tool did not run, so the text in place of its result does not mark a failure.
     let reply = read(&json!([
         {"author": "shop", "content": {"parts": [{"functionCall": {"id": "1", "name": "delete", "args": {"n": 7}}}]}},
@@ -345,7 +345,7 @@ fn sums_the_usage_of_streamed_messages_of_langgraph() {
 }
 
 #[test]
-fn pieces_of_an_artifact_are_one_text() {
+fn joins_the_chunks_of_an_artifact() {
     let artifact = |id: &str, text: &str, append: bool| {
         json!({"jsonrpc": "2.0", "id": 1, "result": {"kind": "artifact-update", "taskId": "t", "contextId": "c", "append": append,
             "artifact": {"artifactId": id, "parts": [{"kind": "text", "text": text}]}}})
@@ -386,7 +386,7 @@ fn distinguishes_parallel_calls_of_dify() {
 }
 
 #[test]
-fn citations_do_not_split_the_text_of_anthropic() {
+fn joins_text_blocks_that_citations_split() {
     let reply = read(&json!({"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": [
         {"type": "text", "text": "I look. "},
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
@@ -397,7 +397,7 @@ fn citations_do_not_split_the_text_of_anthropic() {
 }
 
 #[test]
-fn reports_why_a_response_was_cut_short() {
+fn reports_why_a_response_is_incomplete() {
     let reply = read(
         &json!({"object": "response", "id": "r", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
         "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hel"}]}]}),
@@ -408,7 +408,7 @@ fn reports_why_a_response_was_cut_short() {
 }
 
 #[test]
-fn a_reply_after_an_approval_continues_the_one_before() {
+fn merges_the_replies_before_and_after_an_approval() {
     let asked = read(&json!([
         {"type": "start-step"}, {"type": "text-delta", "id": "t", "delta": "I look"},
         {"type": "tool-input-available", "toolCallId": "1", "toolName": "find", "input": {}},
@@ -432,7 +432,7 @@ fn a_reply_after_an_approval_continues_the_one_before() {
 }
 
 #[test]
-fn names_of_events_do_not_hide_the_protocol() {
+fn detects_the_protocol_of_named_events() {
     let message =
         json!({"kind": "message", "role": "agent", "messageId": "m", "parts": [{"kind": "text", "text": "Hi"}]});
     let reply = read(&json!([{"event": "message", "data": message}]));

@@ -1,4 +1,4 @@
-//! Replies recorded from real agents. What is expected was written from the products' documentation.
+//! Replies recorded from real agents. The expected values come from the products' documentation.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use crate::exchange::{Exchange, Expected, ExpectedCall, exchanges, read};
 const MAPPED: [&str; 4] = ["own-api", "session-poll", "python-function", "otel-agent"];
 
 /// Exchanges whose expectation contradicts their body.
-const MISTAKEN: [&str; 1] = ["ai-sdk/failed-call-default-text.json"];
+const WRONG_EXPECTATIONS: [&str; 1] = ["ai-sdk/failed-call-default-text.json"];
 
 /// Replies to requests that did not wait for the end.
 const STILL_RUNNING: [&str; 4] = ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-poll-1.json", "a2a/v1-poll-2.json"];
@@ -21,7 +21,9 @@ const STILL_RUNNING: [&str; 4] = ["a2a/poll-1.json", "a2a/poll-2.json", "a2a/v1-
 fn reads_replies_as_documented() {
     let exchanges = exchanges();
     let is_mapped = |exchange: &&Exchange| MAPPED.iter().any(|product| exchange.name.starts_with(product));
-    let read = exchanges.iter().filter(|exchange| !is_mapped(exchange) && !MISTAKEN.contains(&exchange.name.as_str()));
+    let read = exchanges
+        .iter()
+        .filter(|exchange| !is_mapped(exchange) && !WRONG_EXPECTATIONS.contains(&exchange.name.as_str()));
     let problems: Vec<Vec<String>> = read.map(problems).collect();
     assert!(problems.len() > 250, "found only {} exchanges", problems.len());
     let count = problems.len();
@@ -39,7 +41,7 @@ fn problems(exchange: &Exchange) -> Vec<String> {
     };
     let later = match read_reply(&value) {
         Ok(reply) => reply,
-        // Rasa says nothing when it fails.
+        // Rasa returns an empty list when it fails.
         Err(ReplyError::Empty) if exchange.body.trim() == "[]" => return Vec::new(),
         Err(error) => return vec![format!("{name}: {error}")],
     };
@@ -53,11 +55,11 @@ fn problems(exchange: &Exchange) -> Vec<String> {
         None => later.clone(),
     };
     let mut problems = Vec::new();
-    let mut compare = |what: &str, actual: &dyn Debug, expected: &dyn Debug| {
+    let mut compare = |part: &str, actual: &dyn Debug, expected: &dyn Debug| {
         let (actual, expected) = (format!("{actual:?}"), format!("{expected:?}"));
         if actual != expected {
-            let place = format!("{name} ({}): {what}", reply.protocol);
-            problems.push(format!("{place}:\n    read     {actual}\n    expected {expected}"));
+            let label = format!("{name} ({}): {part}", reply.protocol);
+            problems.push(format!("{label}:\n    read     {actual}\n    expected {expected}"));
         }
     };
     compare("text", &reply.response(), &expected.text);
@@ -77,7 +79,7 @@ fn problems(exchange: &Exchange) -> Vec<String> {
     if usage != [None, None] {
         compare("usage", &[read.input_tokens, read.output_tokens], &usage);
     }
-    compare("calls told", &!reply.calls_unreported, &expected.calls_told);
+    compare("calls reported", &!reply.calls_unreported, &expected.reports_calls);
     compare("complete", &reply.is_complete, &!STILL_RUNNING.contains(&name.as_str()));
     problems
 }
