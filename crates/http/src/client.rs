@@ -49,7 +49,7 @@ pub fn client(url: &Url, options: ClientOptions) -> Result<Client, ClientError> 
     }
     let builder = match url.scheme() {
         "https" => {
-            // Fails if a provider is already installed, which is fine.
+            // An error means that a provider is already installed.
             default_provider().install_default().ok();
             builder
         }
@@ -132,7 +132,7 @@ fn plain_cause(text: &str) -> String {
     let text = text.find(" (os error ").map_or(text, |end| &text[..end]);
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_ascii_lowercase());
-    // A name in capitals is kept.
+    // Keep a word in capitals, such as a name.
     let is_word = characters.clone().next().is_some_and(char::is_lowercase);
     match first {
         Some(first) if is_word => first.to_string() + characters.as_str(),

@@ -13,7 +13,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 /// Maximum wait without a request of the server.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// The kind of a failure, which decides whether a retry may help.
+/// The kind of a failure, which determines whether to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryClass {
     /// A retry would fail again.
@@ -150,7 +150,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .and_then(|date| date.to_str().ok())
         .and_then(|date| jiff::fmt::rfc2822::parse(date).ok())
         .map(|date| date.timestamp())
-        // The real clock is fine here: waits do not affect results.
+        // Use the real clock: waits do not affect results.
         .or_else(|| jiff::Timestamp::try_from(SystemTime::now()).ok())?;
     Some(Duration::try_from(until - now).unwrap_or_default())
 }

@@ -31,7 +31,7 @@ struct State {
     /// When the rate allows the next attempt.
     next_slot: Instant,
     /// When the window was last halved; attempts from before do not count against the new window.
-    cut_at: Instant,
+    halved_at: Instant,
     arrived: u64,
     /// The number of attempts that were answered.
     answered: u64,
@@ -71,7 +71,7 @@ impl Throttle {
                 running: 0,
                 resume_at: now,
                 next_slot: now,
-                cut_at: now,
+                halved_at: now,
                 arrived: 0,
                 answered: 0,
                 was_limited: false,
@@ -81,7 +81,7 @@ impl Throttle {
         }
     }
 
-    /// Registers a call at the end of the order.
+    /// Registers a call at the end of the queue.
     pub fn enter(self: &Arc<Self>) -> Call {
         let mut state = self.state();
         state.arrived += 1;
@@ -180,10 +180,10 @@ impl Permit {
         if let Some(wait) = retry_after {
             state.resume_at = state.resume_at.max(now + wait);
         }
-        // Attempts that started before the cut were sent under the old window: one burst halves it once.
-        if self.started_at >= state.cut_at {
+        // Attempts that started before the window was halved belong to the old one: a burst halves it only once.
+        if self.started_at >= state.halved_at {
             state.window = (state.window / 2.0).max(1.0);
-            state.cut_at = now;
+            state.halved_at = now;
         }
         state.running > 1 || state.answered > answered_before
     }
@@ -240,7 +240,7 @@ mod tests {
         }
         assert!(starts.is_sorted(), "first come, first served");
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(100)), "{starts:?}");
-        // It is not slower than necessary either.
+        // No attempt waits longer than necessary.
         assert!(starts[49] - start <= Duration::from_millis(4_960), "{:?}", starts[49] - start);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-/// Which lines to keep of output that exceeds the limit.
+/// The lines to keep of output that exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     First,
@@ -12,7 +12,7 @@ pub enum Keep {
     Ends,
 }
 
-/// How much to keep of a stream.
+/// The part of a stream to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capture {
     pub keep: Keep,
@@ -109,7 +109,7 @@ impl Lines {
         text
     }
 
-    /// Returns the lines. Of an unfinished line only the length, since the rest may follow.
+    /// Returns the lines, and only the length of an unfinished line, since the rest may follow.
     pub(crate) fn text(&self) -> String {
         let mut text = self.head.concat();
         if self.omitted > 0 {

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use crate::capture::{Capture, Keep};
-use crate::group::{MARK_VARIABLE, new_mark};
+use crate::group::{MARKER_VARIABLE, new_marker};
 use crate::process::{DRAIN_TIMEOUT, Exit, Process, Stdout};
 
 /// A program with its arguments and environment.
@@ -86,13 +86,13 @@ impl Command {
         if let Some(environment) = &self.environment {
             command.env_clear().envs(environment);
         }
-        let mark = new_mark();
-        command.env(MARK_VARIABLE, &mark);
+        let marker = new_marker();
+        command.env(MARKER_VARIABLE, &marker);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         command.process_group(0);
         let started = Instant::now();
-        Process::supervise(command.spawn()?, mark, started, self.stderr)
+        Process::supervise(command.spawn()?, marker, started, self.stderr)
     }
 
     /// Runs the program to completion with `input` on its stdin. Kills the program and its descendants when the future
@@ -136,7 +136,7 @@ async fn exchange(
             exit = process.exited() => break exit.ok_or(Failure::Wait)?,
         }
     };
-    // Another process holds the pipe open, but all output of the program is in it by now.
+    // Another process holds the pipe open, but the pipe contains all output of the program by now.
     if !is_read && let Ok(read) = tokio::time::timeout(DRAIN_TIMEOUT, reading).await {
         read?;
     }

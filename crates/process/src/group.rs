@@ -8,25 +8,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The variable that all descendants of a process inherit.
-pub(crate) const MARK_VARIABLE: &str = "_KARAT_STARTED_BY";
+pub(crate) const MARKER_VARIABLE: &str = "_KARAT_STARTED_BY";
 
 /// Maximum number of searches for descendants; other programs may start processes all the time.
 #[cfg(target_os = "linux")]
 const MAX_SEARCHES: usize = 20;
 
-/// Groups that have not been killed yet, with their marks.
-static LIVE: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
+/// Groups that have not been killed yet, with their markers.
+static LIVE_GROUPS: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
 
 /// Kills all processes that karat started and their descendants, for an exit without dropping handles.
 pub fn kill_all() {
-    let groups = std::mem::take(&mut *locked(&LIVE));
-    for (group, mark) in groups {
-        kill_tree(group, &mark);
+    let groups = std::mem::take(&mut *locked(&LIVE_GROUPS));
+    for (group, marker) in groups {
+        kill_tree(group, &marker);
     }
 }
 
-/// Returns a value of [`MARK_VARIABLE`] that no other process has.
-pub(crate) fn new_mark() -> String {
+/// Returns a value of [`MARKER_VARIABLE`] that no other process has.
+pub(crate) fn new_marker() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("{}-{time}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -36,20 +36,20 @@ pub(crate) fn new_mark() -> String {
 #[derive(Debug)]
 pub(crate) struct Group {
     leader: Mutex<Option<u32>>,
-    mark: String,
+    marker: String,
 }
 
 impl Group {
-    pub(crate) fn new(leader: Option<u32>, mark: String) -> Self {
-        locked(&LIVE).extend(leader.map(|leader| (leader, mark.clone())));
-        Self { leader: Mutex::new(leader), mark }
+    pub(crate) fn new(leader: Option<u32>, marker: String) -> Self {
+        locked(&LIVE_GROUPS).extend(leader.map(|leader| (leader, marker.clone())));
+        Self { leader: Mutex::new(leader), marker }
     }
 
     /// Kills the group of a process that has exited, and its descendants that left the group.
     pub(crate) fn kill(&self) {
-        self.kill_with(|group, mark| {
+        self.kill_with(|group, marker| {
             kill_group(group);
-            kill_marked(mark);
+            kill_by_marker(marker);
         });
     }
 
@@ -60,18 +60,18 @@ impl Group {
 
     fn kill_with(&self, kill: impl Fn(u32, &str)) {
         if let Some(group) = locked(&self.leader).take() {
-            kill(group, &self.mark);
-            locked(&LIVE).remove(&group);
+            kill(group, &self.marker);
+            locked(&LIVE_GROUPS).remove(&group);
         }
     }
 }
 
-fn kill_tree(leader: u32, mark: &str) {
+fn kill_tree(leader: u32, marker: &str) {
     // Find them first: a process whose parent was killed is no longer a descendant.
     let descendants = descendants(leader);
     kill_group(leader);
     descendants.into_iter().for_each(kill_process);
-    kill_marked(mark);
+    kill_by_marker(marker);
 }
 
 /// Returns the descendants of a running process, in any group or session. A process whose parent has exited is no
@@ -109,18 +109,18 @@ fn parent_of(pid: u32) -> Option<u32> {
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills all processes that inherited a mark, regardless of their parents, groups and sessions.
+/// Kills all processes that inherited a marker, regardless of their parents, groups and sessions.
 #[cfg(target_os = "linux")]
-fn kill_marked(mark: &str) {
-    let variable = format!("{MARK_VARIABLE}={mark}");
+fn kill_by_marker(marker: &str) {
+    let variable = format!("{MARKER_VARIABLE}={marker}");
     let mut before = None;
     for _ in 0..MAX_SEARCHES {
-        let mut marked = Vec::new();
+        let mut found = Vec::new();
         let mut others = Vec::new();
         for pid in all_processes() {
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             if environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) {
-                marked.push(pid);
+                found.push(pid);
             } else {
                 // While a process starts a program, and after its exit, its environment is empty.
                 others.push((pid, environment.is_empty()));
@@ -128,16 +128,16 @@ fn kill_marked(mark: &str) {
         }
         // A process may start another one and exit during a search, so that neither is found.
         let others = Some(others);
-        if marked.is_empty() && others == before {
+        if found.is_empty() && others == before {
             return;
         }
         before = others;
-        marked.into_iter().for_each(kill_process);
+        found.into_iter().for_each(kill_process);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn kill_marked(_mark: &str) {}
+fn kill_by_marker(_marker: &str) {}
 
 #[cfg(not(target_os = "linux"))]
 fn descendants(_process: u32) -> Vec<u32> {

@@ -9,7 +9,7 @@ use tokio::process::ChildStdin;
 use crate::command::Command;
 use crate::process::{Exit, Process, Stdout};
 
-/// How long a program that closed its stdout may take to exit.
+/// Maximum time from the end of stdout to the exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running program that answers each line on stdin with a line on stdout. It and its descendants are killed on drop.
@@ -20,7 +20,7 @@ pub struct LineProcess {
     stdout: BufReader<Stdout>,
 }
 
-/// Why a program did not answer. It cannot be used again.
+/// The reason why a program did not answer. The program cannot be used again.
 #[derive(Debug, thiserror::Error)]
 pub enum LineProcessError {
     #[error("exited")]
@@ -44,7 +44,7 @@ impl LineProcess {
     pub async fn request(&mut self, line: &str, max_bytes: usize) -> Result<Vec<u8>, LineProcessError> {
         let request = [line.as_bytes(), b"\n"].concat();
         let (stdin, stdout, process) = (&mut self.stdin, &mut self.stdout, &self.process);
-        // Concurrently, since a program may write before it has read everything.
+        // Write concurrently, since a program may answer before it has read everything.
         let write = async {
             // A write error is ignored: reading stdout reports the exit.
             if stdin.write_all(&request).await.is_ok() {
@@ -98,7 +98,7 @@ async fn read_line(
         let taken = end.map_or(available.len(), |end| end + 1);
         line.extend_from_slice(&available[..taken]);
         stdout.consume(taken);
-        // Without the line break.
+        // The limit does not include the line break.
         if line.len() > max_bytes + 2 {
             return Err(LineProcessError::TooLarge { limit: max_bytes });
         }

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::capture::{Capture, Keep, Lines};
 use crate::group::{Group, locked};
 
-/// How long other processes may hold the pipes of an exited one, so that filters such as `tee` can finish.
+/// Maximum time that other processes may hold the pipes of an exited one, so that filters such as `tee` can finish.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Part of stdout to keep, for reports of unexpected output.
@@ -41,14 +41,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Supervises a child that leads its group, has this mark in its environment, and whose streams are piped.
+    /// Supervises a child that leads its group, has this marker in its environment, and whose streams are piped.
     pub(crate) fn supervise(
         mut child: Child,
-        mark: String,
+        marker: String,
         started: Instant,
         stderr: Capture,
     ) -> io::Result<(Self, ChildStdin, Stdout)> {
-        let group = Arc::new(Group::new(child.id(), mark));
+        let group = Arc::new(Group::new(child.id(), marker));
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("missing pipes"))?;
         let (exited, exit) = watch::channel(None);
@@ -84,8 +84,8 @@ impl Process {
         locked(&self.stderr).text()
     }
 
-    /// Removes and returns the lines of stderr that were captured since the last call. What the program wrote before
-    /// the output that was last read is among them.
+    /// Removes and returns the lines of stderr that were captured since the last call, including everything that the
+    /// program wrote before the last output that was read.
     pub async fn take_stderr(&self) -> String {
         let (reply, replied) = oneshot::channel();
         if self.stderr_reader.send(reply).is_ok() {

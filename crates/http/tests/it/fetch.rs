@@ -1,4 +1,4 @@
-//! `fetch`.
+//! Tests of `fetch`.
 
 use karat_http::fetch;
 use karat_testkit::server::ScriptedServer;
@@ -31,7 +31,7 @@ async fn returns_the_body() {
 }
 
 #[tokio::test]
-async fn fails_without_success() {
+async fn reports_failed_requests() {
     let other_server = serve(json!({"GET /": {"secret": true}}));
     let server = serve(json!({
         "GET /moved": {"status": 302, "headers": {"location": other_server.base_url()}, "raw": ""},

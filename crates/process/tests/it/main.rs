@@ -1,4 +1,4 @@
-//! Processes that hang, fork, flood their output and leave their group.
+//! Processes that hang, fork, write too much output or leave their group.
 
 #![cfg(target_os = "linux")]
 
@@ -144,26 +144,26 @@ async fn kills_daemons() {
     let child = pids.of("dropped").await;
     let (other, other_stdin, other_stdout) =
         shell(&format!("{}; sleep 1000", daemon("other"))).start().expect("starts");
-    let of_other = pids.of("other").await;
+    let other_child = pids.of("other").await;
     drop(process);
     wait_until("killed on drop", || !is_running(&child)).await;
-    assert!(is_running(&of_other), "another process still runs");
+    assert!(is_running(&other_child), "another process still runs");
     drop(other);
-    wait_until("killed on drop", || !is_running(&of_other)).await;
+    wait_until("killed on drop", || !is_running(&other_child)).await;
     drop((stdin, stdout, other_stdin, other_stdout));
 }
 
 /// The program exits while its daemons are being started.
 #[tokio::test]
 async fn kills_daemons_that_are_starting() {
-    let mark = format!("{}", 40_000_000 + std::process::id());
+    let marker = format!("{}", 40_000_000 + std::process::id());
     let running = || {
         let entries = std::fs::read_dir("/proc").expect("processes").flatten();
         let command = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        entries.map(command).filter(|line| line.starts_with(format!("sleep\0{mark}").as_bytes())).count()
+        entries.map(command).filter(|line| line.starts_with(format!("sleep\0{marker}").as_bytes())).count()
     };
     for _ in 0..50 {
-        run(&format!("(setsid setsid setsid sleep {mark} >/dev/null 2>&1 &); echo done")).await.expect("ends");
+        run(&format!("(setsid setsid setsid sleep {marker} >/dev/null 2>&1 &); echo done")).await.expect("ends");
     }
     wait_until("all killed", || running() == 0).await;
 }
@@ -184,7 +184,7 @@ async fn waits_for_output_through_a_filter() {
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_does_not_block() {
+async fn does_not_wait_for_processes_that_left_the_group() {
     let started = Instant::now();
     let finished = run("setsid sleep 30 & echo done; printf bye >&2").await.expect("ends");
     assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("done\n", "bye"));
@@ -206,13 +206,13 @@ async fn keeps_the_head_of_stdout() {
 }
 
 /// Starts a script that handles each line on stdin, in `$line`.
-fn answering(script: &str) -> LineProcess {
+fn start_line_process(script: &str) -> LineProcess {
     LineProcess::start(&shell(&format!("while read -r line; do {script}; done"))).expect("starts")
 }
 
 #[tokio::test]
 async fn answers_line_by_line_in_one_process() {
-    let mut process = answering("echo \"$$ $line\"");
+    let mut process = start_line_process("echo \"$$ $line\"");
     let first = process.request("a", 100).await.expect("an answer");
     let second = process.request("b é", 100).await.expect("an answer");
     let (id, _) = text(&first).split_once(' ').expect("an id");
@@ -221,8 +221,8 @@ async fn answers_line_by_line_in_one_process() {
 }
 
 #[tokio::test]
-async fn stderr_belongs_to_the_request_that_caused_it() {
-    let mut process = answering("for i in $(seq 300); do echo \"$line $i\" >&2; done; echo done");
+async fn assigns_stderr_to_its_request() {
+    let mut process = start_line_process("for i in $(seq 300); do echo \"$line $i\" >&2; done; echo done");
     for line in ["a", "b", "c", "d"] {
         process.request(line, 100).await.expect("an answer");
         let expected = (1..=300).map(|index| format!("{line} {index}\n")).collect::<Vec<_>>().concat();
@@ -232,11 +232,11 @@ async fn stderr_belongs_to_the_request_that_caused_it() {
 
 #[tokio::test]
 async fn reports_why_there_is_no_answer() {
-    let error = answering("exit 3").request("a", 100).await.expect_err("exits");
+    let error = start_line_process("exit 3").request("a", 100).await.expect_err("exits");
     assert!(matches!(error, LineProcessError::Exited(exit) if exit.status.code() == Some(3)), "{error:?}");
-    let error = answering("yes | tr -d '\\n'").request("a", 1000).await.expect_err("endless");
+    let error = start_line_process("yes | tr -d '\\n'").request("a", 1000).await.expect_err("endless");
     assert!(matches!(error, LineProcessError::TooLarge { limit: 1000 }), "{error:?}");
-    let mut process = answering("exec 1>&-; sleep 1000");
+    let mut process = start_line_process("exec 1>&-; sleep 1000");
     let error = process.request("a", 100).await.expect_err("no output");
     assert!(matches!(error, LineProcessError::Closed), "{error:?}");
 }
@@ -251,16 +251,16 @@ async fn large_requests_and_answers_do_not_block_each_other() {
 }
 
 #[tokio::test]
-async fn notices_output_that_was_not_asked_for() {
-    let mut process = answering("echo one; echo two");
+async fn detects_unrequested_output() {
+    let mut process = start_line_process("echo one; echo two");
     process.request("a", 100).await.expect("an answer");
-    // The second line arrives at some time.
+    // The second line may arrive later.
     let deadline = Instant::now() + Duration::from_secs(10);
     while !process.is_unusable().await {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let mut process = answering("echo one; exit 0");
+    let mut process = start_line_process("echo one; exit 0");
     process.request("a", 100).await.expect("an answer");
     while !process.is_unusable().await {
         assert!(Instant::now() < deadline);
