@@ -1,4 +1,4 @@
-//! A conversation as it went: the messages and the answers to them.
+//! A conversation: the messages and the answers to them.
 
 use crate::trace::{ToolCall, Trace, Usage};
 
@@ -18,7 +18,7 @@ pub fn total_trace<'e>(traces: impl ExactSizeIterator<Item = &'e Trace>) -> Trac
     let mut steps = Some(0);
     for trace in traces {
         total.response.clone_from(&trace.response);
-        // Steps are known only if they are for every turn.
+        // The number of steps is known only if it is known for every turn.
         let steps_before = steps;
         total.tool_calls.extend(trace.tool_calls.iter().map(|call| {
             let step = call.step.zip(steps_before).map(|(step, before)| step + before);

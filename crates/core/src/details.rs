@@ -31,7 +31,7 @@ pub struct CaseDetails {
     /// Time from sending the message to the first text of the answer, if the reply was a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
-    /// Whether the agent does not report its tool calls, so that the lists of calls are empty and prove nothing.
+    /// Whether the agent does not report its tool calls. The lists of calls are then empty, even if tools were called.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
     /// Standard error of an agent that is a program.
@@ -85,9 +85,9 @@ impl From<Trace> for CaseDetails {
 impl CaseDetails {
     /// Whether an assertion about tool calls was not judged because the agent does not report its calls.
     pub fn has_unjudged_calls(&self) -> bool {
-        let is_unjudged = |line: &AssertionVerdict| {
-            matches!(line.verdict, AssertionOutcome::Skipped | AssertionOutcome::Errored)
-                && Field::ALL.into_iter().any(|field| field.is_about_calls() && field.name() == line.assertion)
+        let is_unjudged = |assertion: &AssertionVerdict| {
+            matches!(assertion.verdict, AssertionOutcome::Skipped | AssertionOutcome::Errored)
+                && Field::ALL.into_iter().any(|field| field.is_about_calls() && field.name() == assertion.assertion)
         };
         let in_turns = self.turns.iter().flat_map(|turn| &turn.assertions);
         self.calls_unreported && self.assertions.iter().chain(in_turns).any(is_unjudged)

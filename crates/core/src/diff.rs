@@ -202,9 +202,9 @@ fn change_of_trials(before: TrialCounts, now: TrialCounts) -> (Change, Option<f6
     let p_value = fisher_test(old, new);
     // A change from all passed to all failed, or back, needs no test, as with single trials.
     let is_uniform = !before.is_mixed() && !now.is_mixed();
-    let change = if p_value < SIGNIFICANCE || is_uniform && differ(old, new) {
+    let change = if p_value < SIGNIFICANCE || is_uniform && rates_differ(old, new) {
         if new_rate < old_rate { Change::Regression } else { Change::NewPass }
-    } else if differ(old, new) && !can_be_significant(old.total(), new.total()) {
+    } else if rates_differ(old, new) && !can_be_significant(old.total(), new.total()) {
         Change::NotEnoughData
     } else if before.is_mixed() || now.is_mixed() {
         Change::Flaky
@@ -217,7 +217,7 @@ fn change_of_trials(before: TrialCounts, now: TrialCounts) -> (Change, Option<f6
 }
 
 /// Whether the pass rates differ, computed without division.
-fn differ(old: JudgedTrials, new: JudgedTrials) -> bool {
+fn rates_differ(old: JudgedTrials, new: JudgedTrials) -> bool {
     old.passed * new.total() != new.passed * old.total()
 }
 
@@ -236,7 +236,7 @@ pub fn suite_change(diffs: &[CaseDiff]) -> SuiteChange {
         };
         let old = diff.before_trials.unwrap_or_else(|| TrialCounts::single(before)).judged();
         let new = diff.now_trials.unwrap_or_else(|| TrialCounts::single(now)).judged();
-        if old.total() > 0 && new.total() > 0 && differ(old, new) {
+        if old.total() > 0 && new.total() > 0 && rates_differ(old, new) {
             if old.rate() > new.rate() {
                 worse += 1;
             } else {

@@ -11,7 +11,7 @@ pub enum ExitStatus {
     Failed,
     /// Usage, configuration or input is invalid; nothing was run.
     Invalid,
-    /// Something errored, so there is no verdict.
+    /// An error occurred, so there is no verdict.
     Errored,
     /// Nothing was selected.
     NothingSelected,

@@ -215,7 +215,7 @@ impl fmt::Display for GateResult {
     }
 }
 
-/// Formats a number without the noise of its last digits.
+/// Formats a number without rounding errors in its last digits.
 fn format_number(number: f64) -> String {
     let text = format!("{number:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! The result of running an eval function over a trace.
+//! The result of running an eval function on a trace.
 //!
 //! A function that raised or timed out gave no verdict: that is an error, never a failure.
 
@@ -18,7 +18,7 @@ pub use eval_result::EvalResult;
 pub use limits::{LimitOutOfRange, LowerLimits};
 pub use options::{DEFAULT_THRESHOLD, EvalOptions, ReturnForm};
 
-/// The result of running one eval function over one trace.
+/// The result of running one eval function on one trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     pub conclusion: Conclusion,
@@ -30,14 +30,14 @@ pub struct Judgement {
     pub stderr: String,
 }
 
-/// A verdict, or why there is none.
+/// A verdict, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conclusion {
     Verdict {
         passed: bool,
         reason: String,
     },
-    /// The function has nothing to say about the trace: neither passed nor failed, and not an error.
+    /// The function is not applicable to the trace: neither passed nor failed, and not an error.
     NotApplicable {
         reason: String,
     },
@@ -155,7 +155,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Resource limits of one execution. The spec's limits are the maximum; lower ones can be requested.
+/// Resource limits of one execution. The defaults are the maximum; lower limits can be requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub time: Duration,

@@ -60,7 +60,7 @@ impl Staleness {
             | Staleness::ToolMissing { .. }
             | Staleness::ToolUnreadable { .. }
             | Staleness::DescriptionUnknown { .. }
-            // Only a warning: the spec, which other runners share, does not count it as stale.
+            // Only a warning: other runners of the same files do not count it as stale.
             | Staleness::OverlapMapChanged { .. } => false,
         }
     }

@@ -38,7 +38,7 @@ pub struct TurnDetails {
     /// Time from sending the message to the first text of the answer, if the reply was a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
-    /// Whether the agent does not report its tool calls, so that the list of calls is empty and proves nothing.
+    /// Whether the agent does not report its tool calls. The list of calls is then empty, even if tools were called.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub calls_unreported: bool,
     /// The verdict of each assertion of this turn that was judged, in order.

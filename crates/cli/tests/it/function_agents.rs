@@ -127,7 +127,8 @@ fn calls_that_are_not_reported_are_skipped_and_strictly_errored() {
     );
     let result = newest_result(&project, "evals/results");
     let case = &result["cases"][0];
-    let error = "toolsCalled: the agent does not report its tool calls, and --strict skips no assertion about them";
+    let error =
+        "toolsCalled: the agent does not report its tool calls, and --strict does not skip assertions about them";
     assert_eq!((&case["outcome"], &case["error"]), (&json!("errored"), &json!(error)));
     assert_eq!((&case["failures"], &case["details"]["callsUnreported"]), (&json!([]), &json!(true)));
 }

@@ -1,4 +1,4 @@
-//! The best alignment of expected calls with the calls made, as results have it.
+//! The best alignment of expected calls with the calls made, as stored in results.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub struct CallAlignment {
     pub pairs: Vec<CallPair>,
 }
 
-/// An expected call beside the call that is nearest to it, or one of them alone.
+/// An expected call with the nearest call made, or one of them without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallPair {
@@ -42,7 +42,7 @@ pub struct CallPair {
     pub differences: Vec<CallDifference>,
 }
 
-/// What became of an expected call or a call made.
+/// The state of an expected call or of a call made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
@@ -61,7 +61,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    /// Whether it fails the assertion.
+    /// Whether the state fails the assertion.
     pub fn is_problem(self) -> bool {
         matches!(self, Self::Different | Self::Missing | Self::Unexpected)
     }
@@ -75,7 +75,7 @@ pub struct CallDifference {
     /// A JSON pointer in the arguments or the result.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// The expected value as JSON, or what was expected of it in words; absent if no value was expected.
+    /// The expected value as JSON, or a description of it; absent if no value was expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// The actual value as JSON; absent if there is none.
@@ -182,7 +182,7 @@ fn short_call(call: &ToolCall) -> String {
     short(&call_text(call))
 }
 
-/// Returns a call without its arguments if it is long. They are not cut, since a partial secret is not redacted.
+/// Returns a call without its arguments if it is long. They are not truncated, since a partial secret is not redacted.
 fn short(text: &str) -> String {
     if text.chars().count() <= MAX_VALUE_CHARS {
         return text.to_owned();

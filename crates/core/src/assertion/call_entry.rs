@@ -1,4 +1,4 @@
-//! An expected call with its tokens resolved, and how a call differs from it.
+//! An expected call with its tokens resolved, and its comparison with calls made.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use crate::trace::ToolCall;
 use karat_cases::token::TokenSources;
 use karat_cases::{ExpectedCall, JsonPredicate, ParamsMatch};
 
-/// A call made, in the form in which it is compared.
+/// A call made, prepared for comparison.
 pub(super) struct CallRecord<'t> {
     call: &'t ToolCall,
-    /// `None` if they are not JSON.
+    /// `None` if the arguments are not JSON.
     arguments: Option<Value>,
-    /// JSON text is parsed.
+    /// The result; a string that contains JSON is parsed.
     result: Option<Cow<'t, Value>>,
 }
 
@@ -46,7 +46,7 @@ struct ResolvedPredicate<'e> {
     predicate: Predicate,
 }
 
-/// Why a call cannot be compared.
+/// The reason why an expected call cannot be compared.
 pub(super) enum Unresolved {
     /// A token has no value.
     Token,
@@ -65,15 +65,15 @@ impl<'e> ResolvedCall<'e> {
             tally.record_unresolved(unresolved);
             Unresolved::Token
         });
-        // All parts are resolved, so that every token without a value is reported.
+        // Resolve all parts, so that every token without a value is reported.
         let conditions = resolve_all(&spec.conditions, tokens, tally);
         let result = resolve_all(&spec.result, tokens, tally);
         Ok(Self { spec, params: params?, conditions: conditions?, result: result? })
     }
 
-    /// Whether a call is like this one. The error says that a pattern gave up.
-    pub(super) fn fits(&self, made: &CallRecord<'_>) -> Result<bool, String> {
-        if self.spec.tool != made.call.name || !self.success_fits(made) || !self.step_fits(made) {
+    /// Whether a call matches this one. Returns an error if a pattern exceeds its step budget.
+    pub(super) fn is_match(&self, made: &CallRecord<'_>) -> Result<bool, String> {
+        if self.spec.tool != made.call.name || !self.has_same_success(made) || !self.has_same_step(made) {
             return Ok(false);
         }
         if let Some(params) = &self.params {
@@ -126,7 +126,7 @@ impl<'e> ResolvedCall<'e> {
         }
         let result = made.result.as_deref();
         found.extend(self.result.iter().filter_map(|condition| condition.difference(CallPart::Result, result)));
-        if !self.success_fits(made) {
+        if !self.has_same_success(made) {
             found.push(CallDifference {
                 part: CallPart::Success,
                 pointer: String::new(),
@@ -134,7 +134,7 @@ impl<'e> ResolvedCall<'e> {
                 actual: made.call.success.map(|success| success.to_string()),
             });
         }
-        if !self.step_fits(made) {
+        if !self.has_same_step(made) {
             found.push(CallDifference {
                 part: CallPart::Step,
                 pointer: String::new(),
@@ -145,7 +145,7 @@ impl<'e> ResolvedCall<'e> {
         Some(found)
     }
 
-    /// Returns how many parts of a call can differ.
+    /// Returns the number of parts in which a call can differ.
     pub(super) fn count_parts(&self) -> usize {
         self.params.as_ref().map_or(0, count_leaves)
             + self.conditions.len()
@@ -187,11 +187,11 @@ impl<'e> ResolvedCall<'e> {
         JsonComparison { allows_more_keys, ignore: &self.spec.ignore }
     }
 
-    fn success_fits(&self, made: &CallRecord<'_>) -> bool {
+    fn has_same_success(&self, made: &CallRecord<'_>) -> bool {
         self.spec.success.is_none() || self.spec.success == made.call.success
     }
 
-    fn step_fits(&self, made: &CallRecord<'_>) -> bool {
+    fn has_same_step(&self, made: &CallRecord<'_>) -> bool {
         self.spec.step.is_none() || self.spec.step == made.call.step
     }
 }

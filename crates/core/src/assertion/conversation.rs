@@ -1,4 +1,4 @@
-//! The verdict of a conversation: those of its turns, and that of the case's own expectations.
+//! The verdict of a conversation, combined from those of its turns and of the case's own expectations.
 
 use super::tally::NoVerdict;
 use super::{Strictness, Verdict};
@@ -58,7 +58,7 @@ impl ConversationVerdict {
     }
 }
 
-/// Returns the message of a turn, counted from 0, for people, who count from 1.
+/// Prefixes a message with the number of its turn. Turns are counted from 0, but from 1 in messages.
 fn turn_message(turn: usize, message: &str) -> String {
     format!("turn {}: {message}", turn + 1)
 }

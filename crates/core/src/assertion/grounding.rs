@@ -59,7 +59,7 @@ fn collect_value(value: &Value, known: &mut HashSet<String>) {
             }
         }
         Value::String(text) => collect_text(text, known),
-        // As written, since long numbers must not be rounded.
+        // Use the number as written, since long numbers must not be rounded.
         Value::Number(number) => collect_text(&number.to_string(), known),
         Value::Bool(_) | Value::Null => {}
     }

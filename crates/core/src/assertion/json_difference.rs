@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use karat_json::{equal_json, pointer_key};
 
-/// A part in which two values differ. A part that one of them lacks is absent.
+/// A part in which two values differ; `None` for a value that lacks the part.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JsonDifference<'v> {
     /// A JSON pointer.
@@ -68,7 +68,7 @@ impl JsonComparison<'_> {
     }
 }
 
-/// Counts the values without parts.
+/// Counts the values that are neither objects nor arrays, at any level.
 pub(super) fn count_leaves(value: &Value) -> usize {
     match value {
         Value::Object(map) => map.values().map(count_leaves).sum(),

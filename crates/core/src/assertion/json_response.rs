@@ -12,7 +12,7 @@ use super::{Evidence, Field};
 use karat_cases::json_schema::compile_schema;
 use karat_cases::{JsonFrom, JsonPredicate};
 
-/// Maximum number of brackets from which JSON in a text is tried to be read.
+/// Maximum number of brackets at which parsing is tried in the search for JSON in a text.
 const MAX_STARTS: usize = 10_000;
 
 /// Maximum number of listed violations of a schema.
@@ -65,7 +65,7 @@ pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) ->
     tally.record_failures(Field::ResponseJsonSchema, failures)
 }
 
-/// Describes a violation with the place, the expected and the actual value.
+/// Describes a violation with its location, the expected and the actual value.
 fn violation(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let message = error.to_string();
@@ -75,7 +75,7 @@ fn violation(error: &ValidationError<'_>) -> String {
     format!("the response does not match the schema: {at}{message}{got}")
 }
 
-/// Reads the JSON of the response; the error is a failure.
+/// Reads the JSON of the response. The error is the message of a failure.
 fn read_json(evidence: Evidence<'_>) -> Result<Value, String> {
     let response = evidence.trace.response.as_str();
     match evidence.case.expect.response_json_from.unwrap_or_default() {
@@ -87,7 +87,7 @@ fn read_json(evidence: Evidence<'_>) -> Result<Value, String> {
                         .to_owned()
                 }
                 Some(JsonFrom::First) => {
-                    format!("{invalid}; it contains JSON, which \"responseJsonFrom\": \"first\" finds")
+                    format!("{invalid}; it contains JSON: set \"responseJsonFrom\": \"first\"")
                 }
                 Some(JsonFrom::Whole) | None => invalid,
             }
@@ -106,13 +106,13 @@ fn read_json(evidence: Evidence<'_>) -> Result<Value, String> {
                 return Err("expected a JSON object or array in the response but found none".to_owned());
             };
             karat_json::parse(text).map_err(|error| {
-                format!("expected JSON but that in the response is not valid: {}", error.describe(text))
+                format!("expected JSON but the JSON in the response is not valid: {}", error.describe(text))
             })
         }
     }
 }
 
-/// Returns where else the response has JSON, if it is not JSON as a whole.
+/// Returns where the response contains JSON, if it is not JSON as a whole.
 fn json_elsewhere(response: &str) -> Option<JsonFrom> {
     match fenced_blocks(response).as_slice() {
         [block] if karat_json::parse(block).is_ok() => Some(JsonFrom::Fence),
@@ -143,32 +143,32 @@ fn fenced_blocks(text: &str) -> Vec<&str> {
 
 /// A line that opens or closes a block.
 struct Fence {
-    mark: char,
+    marker: char,
     length: usize,
-    /// Whether something follows the marks, such as the language.
+    /// Whether text follows the marker, such as the language.
     has_info: bool,
 }
 
 impl Fence {
     fn of(line: &str) -> Option<Self> {
         let line = line.trim();
-        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-        let rest = line.trim_start_matches(mark);
+        let marker = line.chars().next().filter(|marker| matches!(marker, '`' | '~'))?;
+        let rest = line.trim_start_matches(marker);
         let length = line.len() - rest.len();
-        // Code in a line has its closing marks in the same line.
-        let is_inline = mark == '`' && rest.contains('`');
-        (length >= 3 && !is_inline).then_some(Self { mark, length, has_info: !rest.is_empty() })
+        // Inline code has its closing backticks on the same line.
+        let is_inline = marker == '`' && rest.contains('`');
+        (length >= 3 && !is_inline).then_some(Self { marker, length, has_info: !rest.is_empty() })
     }
 
     fn closes(&self, opening: &Self) -> bool {
-        self.mark == opening.mark && self.length >= opening.length && !self.has_info
+        self.marker == opening.marker && self.length >= opening.length && !self.has_info
     }
 }
 
 /// Returns the text of the first complete object or array.
 fn first_json(text: &str) -> Option<&str> {
     let starts = text.char_indices().filter(|(_, character)| matches!(character, '{' | '['));
-    // The depth of values is limited too, so that a text of many brackets takes bounded time.
+    // The parser limits the depth of values, so a text of many brackets takes bounded time.
     starts.take(MAX_STARTS).map(|(start, _)| &text[start..]).find_map(|rest| {
         let mut values = Deserializer::from_str(rest).into_iter::<Value>();
         values.next()?.ok()?;

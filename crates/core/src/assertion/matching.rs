@@ -2,16 +2,16 @@
 
 use pathfinding::kuhn_munkres::{Weights, kuhn_munkres};
 
-/// The benefit of aligning each row with each column. Rows and columns with a benefit of 0 stay apart.
+/// The benefit of aligning each row with each column. Rows and columns with a benefit of 0 are not aligned.
 #[derive(Debug, Clone)]
-pub(super) struct Benefits {
+pub(super) struct BenefitMatrix {
     columns: usize,
     /// Row by row; none is negative.
     values: Vec<i64>,
     rows: usize,
 }
 
-impl Benefits {
+impl BenefitMatrix {
     pub(super) fn new(rows: usize, columns: usize, benefit: impl Fn(usize, usize) -> i64) -> Self {
         let values = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         Self { columns, rows, values: values.map(|(row, column)| benefit(row, column)).collect() }
@@ -52,9 +52,9 @@ impl Benefits {
         let mut sums = vec![0_i64; (self.rows + 1) * width];
         for row in (0..self.rows).rev() {
             for column in (0..self.columns).rev() {
-                let apart = sums[(row + 1) * width + column].max(sums[row * width + column + 1]);
-                let together = self.get(row, column) + sums[(row + 1) * width + column + 1];
-                sums[row * width + column] = apart.max(together);
+                let skipped = sums[(row + 1) * width + column].max(sums[row * width + column + 1]);
+                let aligned = self.get(row, column) + sums[(row + 1) * width + column + 1];
+                sums[row * width + column] = skipped.max(aligned);
             }
         }
         let mut aligned = vec![None; self.rows];
@@ -76,7 +76,7 @@ impl Benefits {
     }
 }
 
-impl Weights<i64> for Benefits {
+impl Weights<i64> for BenefitMatrix {
     fn rows(&self) -> usize {
         self.rows
     }
@@ -100,12 +100,12 @@ mod tests {
 
     use super::*;
 
-    fn sum(benefits: &Benefits, aligned: &[Option<usize>]) -> i64 {
+    fn sum(benefits: &BenefitMatrix, aligned: &[Option<usize>]) -> i64 {
         aligned.iter().enumerate().filter_map(|(row, column)| Some(benefits.get(row, (*column)?))).sum()
     }
 
     /// Tries all alignments of the rows from `row` on.
-    fn best(benefits: &Benefits, row: usize, used: u32, is_ordered: bool) -> i64 {
+    fn best(benefits: &BenefitMatrix, row: usize, used: u32, is_ordered: bool) -> i64 {
         if row == benefits.rows {
             return 0;
         }
@@ -125,7 +125,7 @@ mod tests {
             (rows, columns) in (0..5_usize, 0..6_usize),
             values in prop::collection::vec(prop_oneof![Just(0), Just(1000), 0..9_i64], 30),
         ) {
-            let benefits = Benefits::new(rows, columns, |row, column| values[row * columns + column]);
+            let benefits = BenefitMatrix::new(rows, columns, |row, column| values[row * columns + column]);
             let any_order = benefits.align();
             let mut used: Vec<usize> = any_order.iter().copied().flatten().collect();
             prop_assert_eq!(sum(&benefits, &any_order), best(&benefits, 0, 0, false));
@@ -141,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_benefit_stay_apart() {
-        let benefits = Benefits::new(2, 3, |row, column| i64::from(row == 1 && column == 2));
+    fn does_not_align_rows_without_a_benefit() {
+        let benefits = BenefitMatrix::new(2, 3, |row, column| i64::from(row == 1 && column == 2));
         assert_eq!(benefits.align(), [None, Some(2)]);
         assert_eq!(benefits.align_in_order(), [None, Some(2)]);
-        assert_eq!(Benefits::new(0, 3, |_, _| 1).align(), []);
-        assert_eq!(Benefits::new(2, 0, |_, _| 1).align(), [None, None]);
+        assert_eq!(BenefitMatrix::new(0, 3, |_, _| 1).align(), []);
+        assert_eq!(BenefitMatrix::new(2, 0, |_, _| 1).align(), [None, None]);
     }
 }

@@ -1,4 +1,4 @@
-//! Judges a trace by the assertions of a case, in the order of the spec.
+//! Judges a trace by the assertions of a case, in the order of `Field::ALL`.
 //!
 //! There is one file per family. A failed assertion is a result, never an `Err`.
 

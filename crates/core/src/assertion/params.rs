@@ -34,7 +34,7 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
         Err(failure) => return Check::Failed(format!("{tool}.{param_name}{path}: {failure}")),
     };
     let test = |call: &&ToolCall| {
-        // Nothing is known of the parameters, so that not even their absence holds.
+        // The parameters are unknown, so not even `notExists` passes.
         if let Some(raw) = &call.raw_params {
             return Err(format!("the arguments are not a JSON object: {}", shorten(raw, MAX_RAW_LENGTH)));
         }

@@ -63,7 +63,7 @@ pub enum AssertionOutcome {
     Failed,
 }
 
-/// Why judging gave no verdict.
+/// The reason why there is no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoVerdict {
     /// The key in `expect`, followed by the reason.
@@ -156,16 +156,16 @@ impl Tally {
 
     /// Records a check; breaks when the case is decided.
     pub(super) fn record(&mut self, field: Field, check: Check) -> ControlFlow<()> {
-        self.record_below(field, "", check)
+        self.record_at(field, "", check)
     }
 
     /// Records a check of one list element.
     pub(super) fn record_item(&mut self, field: Field, index: usize, check: Check) -> ControlFlow<()> {
-        self.record_below(field, &format!("/{index}"), check)
+        self.record_at(field, &format!("/{index}"), check)
     }
 
     /// Records a check at a JSON pointer below the field.
-    pub(super) fn record_below(&mut self, field: Field, below: &str, check: Check) -> ControlFlow<()> {
+    pub(super) fn record_at(&mut self, field: Field, below: &str, check: Check) -> ControlFlow<()> {
         self.record_outcome(
             field,
             match check {
@@ -188,7 +188,7 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
-    /// Records one check with all its failures, of which one is enough without `--all-failures`.
+    /// Records one check with all its failures; only the first without `--all-failures`.
     pub(super) fn record_failures(&mut self, field: Field, failures: Vec<String>) -> ControlFlow<()> {
         let mut failures = failures.into_iter();
         self.record(field, failures.next().map_or(Check::Passed, Check::Failed))?;
@@ -215,7 +215,7 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
-    /// Records the outcome of a check; all checks of a field come in a row.
+    /// Records the outcome of a check. The checks of a field are consecutive.
     fn record_outcome(&mut self, field: Field, verdict: AssertionOutcome) {
         if let Some(last) = self.verdict.assertions.last_mut().filter(|last| last.assertion == field.name()) {
             last.verdict = last.verdict.max(verdict);
@@ -246,7 +246,7 @@ impl Tally {
         self.verdict.near_misses.push(NearMiss { pointer: item_pointer(field, index), expected, found });
     }
 
-    /// Records what is probably a mistake in the case: a failure if judging is strict, a warning otherwise.
+    /// Records a probable mistake in the case: a failure if judging is strict, a warning otherwise.
     pub(super) fn record_mistake(&mut self, pointer: &str, message: String) -> ControlFlow<()> {
         if !self.strictness.strict {
             self.warn(message);

@@ -85,7 +85,7 @@ fn loose_form(text: &str) -> String {
     out
 }
 
-/// Does the same as `visit_loose` for ASCII, which most responses are, in a tenth of the time.
+/// Does the same as `visit_loose` for ASCII text, ten times faster. Most responses are ASCII.
 fn push_loose_ascii(out: &mut String, text: &str) {
     let mut after_space = false;
     for character in text.chars() {
@@ -118,7 +118,7 @@ fn visit_loose(text: &str, mut visit: impl FnMut(usize, &str)) {
         end += text[end..].find(|next| !may_combine(next)).unwrap_or(text.len() - end);
         let cluster = &text[start..end];
         piece.clear();
-        // Most responses are ASCII, where none of the steps below is needed.
+        // ASCII text needs none of the steps below.
         if cluster.is_ascii() {
             piece.extend(cluster.chars().map(|character| to_ascii_form(character).to_ascii_lowercase()));
             visit(start, &piece);

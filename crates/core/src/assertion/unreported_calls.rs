@@ -11,7 +11,7 @@ use karat_cases::ExpectedCalls;
 pub(super) fn skip(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let checks = count_checks(field, evidence);
     if checks > 0 && tally.is_strict() {
-        let error = "the agent does not report its tool calls, and --strict skips no assertion about them";
+        let error = "the agent does not report its tool calls, and --strict does not skip assertions about them";
         tally.record_error(field, Cause::UnreportedCalls, error)?;
     }
     (0..checks).try_for_each(|index| tally.record_item(field, index, Check::Skipped))

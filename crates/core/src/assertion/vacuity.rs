@@ -17,7 +17,7 @@ pub fn can_fail(case: &Case) -> bool {
 fn can_fail_alone(case: &Case) -> bool {
     let expect = without_vacuous_checks(&case.expect);
     if expect.max_tokens.is_some() {
-        // Avoids loading a vocabulary.
+        // Return early, without loading a vocabulary.
         return true;
     }
     let evidence = Evidence {

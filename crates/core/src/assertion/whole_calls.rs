@@ -4,18 +4,18 @@ use std::ops::ControlFlow;
 
 use super::call_alignment::{CallAlignment, CallPair, CallState, call_text};
 use super::call_entry::{CallRecord, ResolvedCall, Unresolved};
-use super::matching::Benefits;
+use super::matching::BenefitMatrix;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use karat_cases::{CallsMatch, ExpectedCall, ExpectedCalls};
 use karat_json::text::counted;
 
-/// The benefit of aligning an expected call with a call of the same tool that differs in everything, and what it can
-/// gain by agreeing in parts.
+/// The benefit of aligning an expected call with a call of the same tool that differs in everything.
 const NEAR_BENEFIT: i64 = 1;
+/// The maximum additional benefit for parts that agree.
 const MAX_NEAR_GAIN: i64 = 1_000;
 
-/// Maximum number of pairs that are compared in every part to show the nearest calls side by side.
+/// Maximum number of pairs that are compared in every part to find the nearest calls.
 const MAX_COMPARED_PAIRS: usize = 100_000;
 
 pub(super) fn calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -41,12 +41,12 @@ pub(super) fn calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()
             Ok(Some(message)) | Err(NotCompared::Failed(message)) => Check::Failed(message),
             Err(NotCompared::Skipped) => Check::Skipped,
         };
-        tally.record_below(Field::Calls, &format!("/forbidden/{index}"), check)?;
+        tally.record_at(Field::Calls, &format!("/forbidden/{index}"), check)?;
     }
     ControlFlow::Continue(())
 }
 
-/// Why calls are not compared.
+/// The reason why calls are not compared.
 enum NotCompared {
     /// A token has no value, or the steps of calls are not known.
     Skipped,
@@ -87,7 +87,7 @@ fn compare_lists(
     }))
 }
 
-/// Returns the failure if a call is like the forbidden one.
+/// Returns the failure if a call matches the forbidden one.
 fn find_forbidden(
     entry: &ExpectedCall,
     made: &[CallRecord<'_>],
@@ -97,7 +97,7 @@ fn find_forbidden(
     let list = resolve_list(std::slice::from_ref(entry), evidence, tally)?;
     for forbidden in &list {
         for (index, call) in made.iter().enumerate() {
-            if forbidden.fits(call).map_err(NotCompared::Failed)? {
+            if forbidden.is_match(call).map_err(NotCompared::Failed)? {
                 let call = call_text(&evidence.trace.tool_calls[index]);
                 let message = format!("expected no {} but call {} is {call}", forbidden.text(), index + 1);
                 return Ok(Some(message));
@@ -112,7 +112,7 @@ fn resolve_list<'e>(
     evidence: Evidence<'_>,
     tally: &mut Tally,
 ) -> Result<Vec<ResolvedCall<'e>>, NotCompared> {
-    // All entries are resolved, so that every token without a value is reported.
+    // Resolve all entries, so that every token without a value is reported.
     let resolved: Vec<_> = list.iter().map(|entry| ResolvedCall::resolve(entry, evidence.tokens, tally)).collect();
     let resolved: Result<Vec<_>, _> = resolved.into_iter().collect();
     let entries = resolved.map_err(|unresolved| match unresolved {
@@ -126,30 +126,30 @@ fn resolve_list<'e>(
     Ok(entries)
 }
 
-/// Expected calls and the calls made, with which of them are alike.
+/// Expected calls, the calls made, and which of them match.
 struct Comparison<'c> {
     mode: CallsMatch,
     entries: &'c [ResolvedCall<'c>],
     calls: &'c [CallRecord<'c>],
-    /// Entry by entry.
-    fits: Vec<bool>,
+    /// Whether each entry matches each call, entry by entry.
+    matching: Vec<bool>,
 }
 
 impl<'c> Comparison<'c> {
     fn new(mode: CallsMatch, entries: &'c [ResolvedCall<'c>], calls: &'c [CallRecord<'c>]) -> Result<Self, String> {
         let pairs = entries.iter().flat_map(|entry| calls.iter().map(move |call| (entry, call)));
-        let fits = pairs.map(|(entry, call)| entry.fits(call)).collect::<Result<_, _>>()?;
-        Ok(Self { mode, entries, calls, fits })
+        let matching = pairs.map(|(entry, call)| entry.is_match(call)).collect::<Result<_, _>>()?;
+        Ok(Self { mode, entries, calls, matching })
     }
 
-    fn fits(&self, entry: usize, call: usize) -> bool {
-        self.fits[entry * self.calls.len() + call]
+    fn is_match(&self, entry: usize, call: usize) -> bool {
+        self.matching[entry * self.calls.len() + call]
     }
 
     fn matches(&self) -> bool {
         let (entries, calls) = (self.entries.len(), self.calls.len());
         match self.mode {
-            CallsMatch::Exact => entries == calls && (0..entries).all(|index| self.fits(index, index)),
+            CallsMatch::Exact => entries == calls && (0..entries).all(|index| self.is_match(index, index)),
             CallsMatch::AnyOrder => entries == calls && self.count_matches(false) == entries,
             CallsMatch::InOrder => entries <= calls && self.count_matches(true) == entries,
             CallsMatch::Includes => entries <= calls && self.count_matches(false) == entries,
@@ -159,13 +159,14 @@ impl<'c> Comparison<'c> {
 
     /// Returns the maximum number of calls that can be matched with an entry each.
     fn count_matches(&self, is_ordered: bool) -> usize {
-        let benefits =
-            Benefits::new(self.entries.len(), self.calls.len(), |entry, call| i64::from(self.fits(entry, call)));
+        let benefits = BenefitMatrix::new(self.entries.len(), self.calls.len(), |entry, call| {
+            i64::from(self.is_match(entry, call))
+        });
         let aligned = if is_ordered { benefits.align_in_order() } else { benefits.align() };
         aligned.iter().flatten().count()
     }
 
-    /// Returns the best alignment: as many matches as possible, and then the nearest calls side by side.
+    /// Returns the best alignment: as many matches as possible, then the nearest calls.
     fn explain(&self) -> CallAlignment {
         let (entries, calls) = (self.entries.len(), self.calls.len());
         let only_order_differs = match self.mode {
@@ -175,10 +176,10 @@ impl<'c> Comparison<'c> {
         };
         // More than all near pairs together.
         let match_benefit = (NEAR_BENEFIT + MAX_NEAR_GAIN).saturating_mul(as_i64(entries.min(calls) + 1));
-        let benefits = Benefits::new(entries, calls, |entry, call| {
-            if self.fits(entry, call) {
+        let benefits = BenefitMatrix::new(entries, calls, |entry, call| {
+            if self.is_match(entry, call) {
                 match_benefit
-            } else if self.fits.len() > MAX_COMPARED_PAIRS {
+            } else if self.matching.len() > MAX_COMPARED_PAIRS {
                 0
             } else {
                 self.near_benefit(entry, call)
@@ -190,8 +191,8 @@ impl<'c> Comparison<'c> {
         CallAlignment { match_mode: self.mode, any_of: None, only_order_differs, pairs }
     }
 
-    /// Returns how far the calls are from the expected ones: 0 for the right calls in another order, and for each call
-    /// that is wrong the more, the more of it differs.
+    /// Returns the distance of the calls from the expected ones: 0 for the right calls in another order, plus a penalty
+    /// for each wrong call that grows with its differences.
     fn distance(&self, alignment: &CallAlignment) -> i64 {
         let distances = alignment.pairs.iter().map(|pair| match (pair.state, pair.entry, pair.call) {
             // Less than a call that is missing or unexpected.
@@ -204,7 +205,7 @@ impl<'c> Comparison<'c> {
         distances.sum()
     }
 
-    /// Returns the benefit of showing a call beside an entry that it is not like.
+    /// Returns the benefit of aligning a call with an entry that it does not match.
     fn near_benefit(&self, entry: usize, call: usize) -> i64 {
         let entry = &self.entries[entry];
         let Some(differences) = entry.differences(&self.calls[call]) else {
@@ -215,25 +216,25 @@ impl<'c> Comparison<'c> {
         NEAR_BENEFIT + MAX_NEAR_GAIN * agreeing / (agreeing + differing).max(1)
     }
 
-    /// Lists entries with their calls in the order of the entries; calls of no entry stand where they were made.
+    /// Lists entries with their calls in the order of the entries. Calls without an entry keep their position.
     fn pairs(&self, aligned: &[Option<usize>]) -> Vec<CallPair> {
-        let mut alone: Vec<usize> = (0..self.calls.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
-        let mut pairs = Vec::with_capacity(aligned.len() + alone.len());
+        let mut unmatched: Vec<usize> = (0..self.calls.len()).filter(|call| !aligned.contains(&Some(*call))).collect();
+        let mut pairs = Vec::with_capacity(aligned.len() + unmatched.len());
         for (entry, call) in aligned.iter().enumerate() {
             if let Some(call) = *call {
-                let before = alone.partition_point(|other| *other < call);
-                pairs.extend(alone.drain(..before).map(|call| self.lone_call(call)));
+                let before = unmatched.partition_point(|other| *other < call);
+                pairs.extend(unmatched.drain(..before).map(|call| self.unmatched_call(call)));
             }
             pairs.push(self.pair(entry, *call));
         }
-        pairs.extend(alone.into_iter().map(|call| self.lone_call(call)));
+        pairs.extend(unmatched.into_iter().map(|call| self.unmatched_call(call)));
         pairs
     }
 
     fn pair(&self, entry: usize, call: Option<usize>) -> CallPair {
         let resolved = &self.entries[entry];
         let state = match call {
-            Some(call) if self.fits(entry, call) => CallState::Matched,
+            Some(call) if self.is_match(entry, call) => CallState::Matched,
             Some(_) => CallState::Different,
             None if self.mode.needs_every_entry() => CallState::Missing,
             None => CallState::Unused,
@@ -243,13 +244,13 @@ impl<'c> Comparison<'c> {
         CallPair { state, entry: Some(entry), call, expected: Some(resolved.text()), differences }
     }
 
-    fn lone_call(&self, call: usize) -> CallPair {
+    fn unmatched_call(&self, call: usize) -> CallPair {
         let state = if self.mode.needs_every_call() { CallState::Unexpected } else { CallState::Extra };
         CallPair { state, entry: None, call: Some(call), expected: None, differences: Vec::new() }
     }
 }
 
-/// Converts a count; one beyond all memory only has to stay in range.
+/// Converts a count, capped so that sums of counts stay in range.
 fn as_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX).min(1 << 40)
 }

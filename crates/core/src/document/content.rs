@@ -1,7 +1,6 @@
 //! The content of a trace document, as importers write it.
 //!
-//! `trace_id`, `steps` and the members of a step are named by the spec. All other members are additions that eval
-//! functions may use, so they are never renamed.
+//! Eval functions use these members, so they are never renamed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -188,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn serializes_with_the_names_of_the_spec() {
+    fn serializes_with_the_documented_names() {
         let call = StepCall { name: "search".to_owned(), arguments: json!({"q": "rain"}), ..StepCall::default() };
         let step = Step {
             input: StepInput { message: Some("Rain?".to_owned()), ..StepInput::default() },

@@ -1,4 +1,4 @@
-//! What an eval function uses beside the contract's form.
+//! Optional features of eval functions.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The threshold of scores if none is set.
 pub const DEFAULT_THRESHOLD: f64 = 0.5;
 
-/// What an eval function may return.
+/// The values that an eval function may return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReturnForm {
@@ -31,7 +31,7 @@ impl ReturnForm {
     }
 }
 
-/// What an eval function uses beside the contract's form. It is part of the function's code.
+/// The optional features that an eval function uses. They are part of its code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EvalOptions {
@@ -47,7 +47,7 @@ pub struct EvalOptions {
 }
 
 impl EvalOptions {
-    /// Whether the function is in the contract's form.
+    /// Whether the function uses no optional feature.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! Result files of a run: the spec's `EvalSuiteResult` with additions.
+//! Result files of a run.
 
 mod incomplete;
 mod merge;
@@ -195,7 +195,7 @@ impl CaseResult {
         self.outcome == Outcome::Passed && !self.vacuous
     }
 
-    /// Whether the agent answered, or a message of a conversation. A result that was read from a file does not say why a case errored.
+    /// Whether the agent answered at least one message. A result that was read from a file has no cause of an error.
     pub fn has_answer(&self) -> bool {
         match self.cause {
             Some(Cause::Assertion | Cause::Check | Cause::UnreportedCalls) => true,

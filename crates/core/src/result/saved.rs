@@ -307,8 +307,10 @@ impl RawTrial {
         for failure in failures {
             let turn = failure.turn();
             let RawFailure { assertion, message, .. } = failure;
-            if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion && line.turn == turn) {
-                line.messages.push(message);
+            if let Some(report) =
+                assertions.iter_mut().find(|report| report.assertion == assertion && report.turn == turn)
+            {
+                report.messages.push(message);
             } else {
                 let (verdict, messages) = (Some(AssertionOutcome::Failed), vec![message]);
                 assertions.push(AssertionReport { assertion, turn, verdict, does_not_apply: false, messages });
@@ -318,7 +320,7 @@ impl RawTrial {
         if !assertions.is_empty() && turns.is_empty() {
             let end = end_of_judging(&assertions);
             for key in keys {
-                if assertions.iter().all(|line| line.assertion != *key) {
+                if assertions.iter().all(|report| report.assertion != *key) {
                     assertions.push(AssertionReport {
                         assertion: key.clone(),
                         turn: None,
@@ -357,11 +359,12 @@ fn position(assertion: &str) -> Option<usize> {
 
 /// Returns the position after which no assertion was judged, because one had failed; `None` if all were judged.
 fn end_of_judging(assertions: &[AssertionReport]) -> Option<usize> {
-    let is_failed =
-        |line: &&AssertionReport| matches!(line.verdict, Some(AssertionOutcome::Failed | AssertionOutcome::Errored));
+    let is_failed = |report: &&AssertionReport| {
+        matches!(report.verdict, Some(AssertionOutcome::Failed | AssertionOutcome::Errored))
+    };
     // A mistake in the case is found before the first assertion.
-    let last = assertions.iter().max_by_key(|line| position(&line.assertion));
-    last.filter(is_failed).map(|line| position(&line.assertion).unwrap_or_default())
+    let last = assertions.iter().max_by_key(|report| position(&report.assertion));
+    last.filter(is_failed).map(|report| position(&report.assertion).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -395,7 +398,8 @@ mod tests {
         assert_eq!((case.outcome, case.message.as_deref(), case.regression), (Outcome::Failed, Some("hello"), true));
         let trial = &case.trials[0];
         assert_eq!((trial.response.as_deref(), trial.duration_ms, trial.tool_calls.len()), (Some("no"), 12, 1));
-        let verdicts: Vec<_> = trial.assertions.iter().map(|line| (line.assertion.as_str(), line.verdict)).collect();
+        let verdicts: Vec<_> =
+            trial.assertions.iter().map(|report| (report.assertion.as_str(), report.verdict)).collect();
         assert_eq!(
             verdicts,
             [
@@ -423,9 +427,9 @@ mod tests {
         let result = read(&json!([{"id": "a", "passed": true, "details": {"assertions": assertions}}]));
         let keys = ["noToolErrors".to_owned()];
         let case = result.cases[0].clone().into_saved(false, Some(("m".to_owned(), &keys)));
-        let line = case.trials[0].assertions.last().expect("a line");
+        let report = case.trials[0].assertions.last().expect("a report");
         assert_eq!(
-            (line.assertion.as_str(), line.verdict, line.does_not_apply),
+            (report.assertion.as_str(), report.verdict, report.does_not_apply),
             ("noToolErrors", None, does_not_apply)
         );
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{ALL, FIRST, STRICT, Scenario, messages};
 
 #[test]
-fn fields_are_judged_in_the_order_of_the_spec() {
+fn fields_are_judged_in_a_fixed_order() {
     let expected = [
         "toolsCalled",
         "toolsAcceptable",

@@ -74,7 +74,7 @@ fn other_assertions_are_judged() {
 fn strict_judging_gives_no_verdict(#[case] expect: Value, #[case] key: &str) {
     let verdict = unreported(expect).judge(STRICT);
     let message =
-        format!("{key}: the agent does not report its tool calls, and --strict skips no assertion about them");
+        format!("{key}: the agent does not report its tool calls, and --strict does not skip assertions about them");
     assert_eq!(verdict.error, Some(NoVerdict { message, cause: Cause::UnreportedCalls }));
     assert!(verdict.failures.is_empty() && !verdict.vacuous && !verdict.passed());
 }

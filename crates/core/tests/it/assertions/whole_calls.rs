@@ -24,7 +24,7 @@ struct Entry {
 }
 
 #[derive(Debug, Clone)]
-struct Made {
+struct MadeCall {
     tool: &'static str,
     params: Map<String, Value>,
     success: Option<bool>,
@@ -45,7 +45,7 @@ impl Entry {
         entry
     }
 
-    fn fits(&self, made: &Made) -> bool {
+    fn matches(&self, made: &MadeCall) -> bool {
         let params = self.params.as_ref().is_none_or(|params| {
             let has_all = params.iter().all(|(key, value)| made.params.get(key) == Some(value));
             has_all && (self.includes || params.len() == made.params.len())
@@ -55,12 +55,12 @@ impl Entry {
 }
 
 /// Whether the lists match, by trying every assignment of entries to calls.
-fn matches_by_brute_force(match_mode: CallsMatch, entries: &[Entry], made: &[Made]) -> bool {
-    fn assign(entries: &[Entry], made: &[Made], used: &mut Vec<usize>, is_ordered: bool) -> bool {
+fn passes_by_brute_force(match_mode: CallsMatch, entries: &[Entry], made: &[MadeCall]) -> bool {
+    fn assign(entries: &[Entry], made: &[MadeCall], used: &mut Vec<usize>, is_ordered: bool) -> bool {
         let Some((entry, rest)) = entries.split_first() else { return true };
         (0..made.len()).any(|index| {
             let is_free = if is_ordered { used.iter().all(|other| *other < index) } else { !used.contains(&index) };
-            if !is_free || !entry.fits(&made[index]) {
+            if !is_free || !entry.matches(&made[index]) {
                 return false;
             }
             used.push(index);
@@ -70,10 +70,10 @@ fn matches_by_brute_force(match_mode: CallsMatch, entries: &[Entry], made: &[Mad
         })
     }
     /// Tries to give each call an entry of its own.
-    fn assign_calls(entries: &[Entry], made: &[Made], used: &mut Vec<usize>) -> bool {
+    fn assign_calls(entries: &[Entry], made: &[MadeCall], used: &mut Vec<usize>) -> bool {
         let Some((call, rest)) = made.split_first() else { return true };
         (0..entries.len()).any(|index| {
-            if used.contains(&index) || !entries[index].fits(call) {
+            if used.contains(&index) || !entries[index].matches(call) {
                 return false;
             }
             used.push(index);
@@ -112,8 +112,8 @@ fn entry() -> impl Strategy<Value = Entry> {
     })
 }
 
-fn made() -> impl Strategy<Value = Made> {
-    (tool(), params(), prop::option::weighted(0.9, any::<bool>())).prop_map(|(tool, params, success)| Made {
+fn made() -> impl Strategy<Value = MadeCall> {
+    (tool(), params(), prop::option::weighted(0.9, any::<bool>())).prop_map(|(tool, params, success)| MadeCall {
         tool,
         params,
         success,
@@ -121,18 +121,20 @@ fn made() -> impl Strategy<Value = Made> {
 }
 
 /// A trajectory in which the made calls are often similar to the expected ones.
-fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<Made>)> {
+fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<MadeCall>)> {
     let match_mode = prop::sample::select(CallsMatch::NAMES.to_vec());
     let match_mode = match_mode.prop_map(|name| CallsMatch::from_name(name).expect("a mode"));
     let lists = prop::collection::vec((entry(), made(), any::<bool>()), 0..=5);
     (match_mode, lists, prop::collection::vec(made(), 0..=2), any::<prop::sample::Index>()).prop_map(
         |(match_mode, lists, more, at)| {
             let entries: Vec<Entry> = lists.iter().map(|(entry, ..)| entry.clone()).collect();
-            let similar = |(entry, made, is_similar): &(Entry, Made, bool)| match &entry.params {
-                Some(params) if *is_similar => Made { tool: entry.tool, params: params.clone(), success: Some(true) },
+            let similar = |(entry, made, is_similar): &(Entry, MadeCall, bool)| match &entry.params {
+                Some(params) if *is_similar => {
+                    MadeCall { tool: entry.tool, params: params.clone(), success: Some(true) }
+                }
                 _ => made.clone(),
             };
-            let mut made: Vec<Made> = lists.iter().map(similar).collect();
+            let mut made: Vec<MadeCall> = lists.iter().map(similar).collect();
             if !made.is_empty() {
                 let middle = at.index(made.len());
                 if !match_mode.is_ordered() {
@@ -152,7 +154,7 @@ fn trajectory() -> impl Strategy<Value = (CallsMatch, Vec<Entry>, Vec<Made>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
     #[test]
-    fn verdicts_equal_those_of_trying_all_alignments((match_mode, entries, made) in trajectory()) {
+    fn agrees_with_trying_all_alignments((match_mode, entries, made) in trajectory()) {
         // Invalid: every answer would match.
         prop_assume!(!entries.is_empty() || match_mode.needs_every_call());
         let list: Vec<Value> = entries.iter().map(Entry::to_json).collect();
@@ -164,7 +166,7 @@ proptest! {
             })
             .collect();
         let verdict = judge(&json!({ "match": match_mode.name(), "list": list }), json!({ "toolCalls": calls }));
-        prop_assert_eq!(verdict.passed(), matches_by_brute_force(match_mode, &entries, &made), "{:?}", messages(&verdict));
+        prop_assert_eq!(verdict.passed(), passes_by_brute_force(match_mode, &entries, &made), "{:?}", messages(&verdict));
         if let Some(alignment) = &verdict.calls {
             let mut found: Vec<usize> = alignment.pairs.iter().filter_map(|pair| pair.entry).collect();
             found.sort_unstable();
@@ -201,7 +203,7 @@ fn fifty_calls_are_matched_in_milliseconds(#[case] offset: u64) {
 }
 
 #[test]
-fn the_alignment_shows_the_nearest_calls() {
+fn aligns_the_nearest_calls() {
     let verdict = judge(
         &json!({ "match": "anyOrder", "list": [
             { "tool": "book", "params": { "city": "Oslo", "nights": 2 } },
