@@ -26,13 +26,13 @@ pub struct Execution {
     pub error_kind: Option<ErrorKind>,
     pub stdout: String,
     pub stderr: String,
-    /// Hash of the function's code, of what it uses beside the contract's form, and of the guest.
+    /// Hash of the function's code, of its optional features, and of the guest.
     pub code_hash: String,
     /// First twelve hex digits of the SHA-256 of the Python guest; null if the function did not run.
     pub guest_hash: Option<String>,
     /// ISO 8601.
     pub executed_at: String,
-    /// False if the function has nothing to say about the trace: `result` and `error` are null.
+    /// False if the function is not applicable to the trace: `result` and `error` are null.
     pub applicable: bool,
     /// The score, if the function gave one.
     pub score: Option<f64>,
@@ -51,14 +51,14 @@ use karat_json::hash::{long_hash, short_hash};
 
 /// An eval function and the Python guest that runs it.
 #[derive(Debug, Clone, Copy)]
-pub struct Judge<'j> {
-    pub eval_id: &'j str,
+pub struct GuestFunction<'f> {
+    pub eval_id: &'f str,
     /// Hash of the function alone.
-    pub code_hash: &'j str,
-    pub guest_hash: &'j str,
+    pub code_hash: &'f str,
+    pub guest_hash: &'f str,
 }
 
-impl Judge<'_> {
+impl GuestFunction<'_> {
     /// Returns the hash of everything but the trace that a verdict depends on.
     pub fn execution_hash(&self) -> String {
         short_hash([self.code_hash, self.guest_hash].join("\0").as_bytes())
@@ -75,8 +75,8 @@ pub struct JudgedTrace<'t> {
 
 impl Execution {
     /// Creates a row. The id depends on the function and the trace only, so it is reproducible.
-    pub fn new(judge: Judge<'_>, trace: JudgedTrace<'_>, judgement: Judgement, executed_at: String) -> Self {
-        let identity = [judge.eval_id, judge.code_hash, trace.id.unwrap_or_default(), trace.hash].join("\0");
+    pub fn new(function: GuestFunction<'_>, trace: JudgedTrace<'_>, judgement: Judgement, executed_at: String) -> Self {
+        let identity = [function.eval_id, function.code_hash, trace.id.unwrap_or_default(), trace.hash].join("\0");
         let applicable = judgement.conclusion.is_applicable();
         let (result, reason, error) = judgement.conclusion.into_parts();
         let error_kind = error.as_ref().map(|error| error.kind);
@@ -84,7 +84,7 @@ impl Execution {
         let has_run = error_kind != Some(ErrorKind::Validation);
         Self {
             id: long_hash(identity.as_bytes()),
-            eval_id: judge.eval_id.to_owned(),
+            eval_id: function.eval_id.to_owned(),
             eval_version: None,
             trace_id: trace.id.map(str::to_owned),
             result,
@@ -94,8 +94,8 @@ impl Execution {
             error_kind,
             stdout: judgement.stdout,
             stderr: judgement.stderr,
-            code_hash: judge.execution_hash(),
-            guest_hash: has_run.then(|| judge.guest_hash.to_owned()),
+            code_hash: function.execution_hash(),
+            guest_hash: has_run.then(|| function.guest_hash.to_owned()),
             executed_at,
             applicable,
             score: judgement.score,
@@ -111,7 +111,7 @@ mod tests {
     use karat_core::judgement::{Conclusion, EvalError};
 
     fn row(code_hash: &str, conclusion: Conclusion, executed_at: &str) -> Execution {
-        let judge = Judge { eval_id: "eval_x", code_hash, guest_hash: "cafe" };
+        let function = GuestFunction { eval_id: "eval_x", code_hash, guest_hash: "cafe" };
         let judgement = Judgement {
             conclusion,
             score: Some(0.5),
@@ -119,7 +119,7 @@ mod tests {
             stdout: "out".to_owned(),
             stderr: String::new(),
         };
-        Execution::new(judge, JudgedTrace { id: Some("t1"), hash: "beef" }, judgement, executed_at.to_owned())
+        Execution::new(function, JudgedTrace { id: Some("t1"), hash: "beef" }, judgement, executed_at.to_owned())
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_code_hash_covers_function_and_guest() {
-        let hash = |code_hash, guest_hash| Judge { eval_id: "eval_x", code_hash, guest_hash }.execution_hash();
+        let hash = |code_hash, guest_hash| GuestFunction { eval_id: "eval_x", code_hash, guest_hash }.execution_hash();
         let row = row("a", Conclusion::NotApplicable { reason: String::new() }, "now");
         assert_eq!(row.code_hash, hash("a", "cafe"));
         assert_ne!(row.code_hash, hash("b", "cafe"));

@@ -21,7 +21,7 @@ pub struct FunctionCase {
     pub name: Option<String>,
     /// The trace's JSON text, verbatim.
     pub trace: String,
-    /// What the function gets as its context, if it takes one.
+    /// The context that the function gets, if it takes one.
     pub context: EvalContext,
     pub expected: ExpectedResult,
 }
@@ -34,7 +34,7 @@ pub enum ExpectedResult {
         /// A string that the reason must contain.
         reason: Option<String>,
     },
-    /// The function has nothing to say about the trace.
+    /// The function is not applicable to the trace.
     NotApplicable,
     Error(ErrorKind),
 }
@@ -55,11 +55,11 @@ pub struct FunctionCaseSchema {
     name: Option<String>,
     /// The trace to judge.
     trace: Map<String, Value>,
-    /// What the function gets as its context: `case`, `reference` and `params`.
+    /// The context that the function gets: `case`, `reference` and `params`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ContextSchema")]
     context: Option<ContextSchema>,
-    /// False if the function must have nothing to say about the trace, instead of a verdict.
+    /// False to expect that the function is not applicable to the trace, instead of a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool", extend("const" = false))]
     applicable: Option<bool>,
@@ -99,8 +99,8 @@ impl FunctionCase {
         let mut cases = Vec::new();
         let mut findings = Vec::new();
         let mut start = 0;
-        for (index, whole) in text.split_inclusive('\n').enumerate() {
-            let line = whole.trim_end();
+        for (index, raw_line) in text.split_inclusive('\n').enumerate() {
+            let line = raw_line.trim_end();
             if !line.trim_start().is_empty() {
                 match Self::read(line, index + 1) {
                     Ok(case) => cases.push(case),
@@ -109,7 +109,7 @@ impl FunctionCase {
                     }
                 }
             }
-            start += whole.len();
+            start += raw_line.len();
         }
         if findings.is_empty() { Ok(cases) } else { Err(findings) }
     }
@@ -125,7 +125,7 @@ impl FunctionCase {
         let trace = locate(text, "/trace").and_then(|member| text.get(member.value));
         match (read, trace) {
             (Some(read), Some(trace)) if problems.is_empty() => {
-                let ReadCase { name, context, expected } = read;
+                let CaseWithoutTrace { name, context, expected } = read;
                 Ok(Self { line, name, trace: trace.to_owned(), context, expected })
             }
             _ => Err(Finding::locate_all(text, problems.into_list())),
@@ -168,7 +168,7 @@ fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<Str
 }
 
 /// A line without its trace.
-struct ReadCase {
+struct CaseWithoutTrace {
     name: Option<String>,
     context: EvalContext,
     expected: ExpectedResult,
@@ -183,7 +183,7 @@ fn read_context(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opti
     Some(EvalContext { case, reference, params })
 }
 
-fn read_case(value: &Value, problems: &mut Problems) -> Option<ReadCase> {
+fn read_case(value: &Value, problems: &mut Problems) -> Option<CaseWithoutTrace> {
     let path = &Path::Root;
     let mut object = ObjectReader::open(value, path, problems)?;
     let name = object.optional("name", path, problems, read_string);
@@ -224,7 +224,7 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<ReadCase> {
         (None, None, Some(_)) => ExpectedResult::NotApplicable,
         _ => return None,
     };
-    Some(ReadCase { name, context, expected })
+    Some(CaseWithoutTrace { name, context, expected })
 }
 
 /// Explains why a key excludes the others.
@@ -277,11 +277,11 @@ pub struct TestedCase {
     /// The string that the reason must contain.
     pub expected_reason: Option<String>,
     pub expected_error: Option<ErrorKind>,
-    /// Whether the function is expected to have nothing to say.
+    /// Whether the function is expected to be not applicable.
     pub expected_not_applicable: bool,
     /// The actual verdict; null on an error.
     pub result: Option<bool>,
-    /// False if the function had nothing to say.
+    /// False if the function was not applicable.
     pub applicable: bool,
     pub reason: Option<String>,
     pub error: Option<String>,

@@ -38,7 +38,7 @@ fn priority(candidate: &ReviewCandidate) -> Priority {
     }
 }
 
-/// Orders traces by how much they teach about the evals: first those on which evals disagree, most evenly split first;
+/// Orders traces by how informative a rating would be: first those on which evals disagree, most evenly split first;
 /// then those on which an eval errored; then those on which all agree; then unjudged ones. Among equals the newest
 /// comes first.
 ///

@@ -73,7 +73,7 @@ impl Tally {
         (sum(|function| function.passed), sum(|function| function.failed), sum(|function| function.errored))
     }
 
-    /// Returns the number of executions in which a function had nothing to say.
+    /// Returns the number of executions in which a function was not applicable.
     pub fn not_applicable(&self) -> u64 {
         self.functions.iter().map(|function| function.not_applicable).sum()
     }
@@ -165,7 +165,7 @@ pub struct EvalRunSummary {
     /// Number of passed verdicts over all functions.
     pub passed: u64,
     pub failed: u64,
-    /// Number of executions in which a function had nothing to say.
+    /// Number of executions in which a function was not applicable.
     pub not_applicable: u64,
     /// Number of missing verdicts.
     pub errored: u64,
@@ -184,7 +184,7 @@ pub struct FunctionSummary {
     pub code_hash: String,
     pub passed: u64,
     pub failed: u64,
-    /// Traces about which the function had nothing to say.
+    /// Traces to which the function was not applicable.
     pub not_applicable: u64,
     pub errored: u64,
     /// Reasons of failures, most frequent first.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::execution::{Execution, Judge, JudgedTrace};
+use crate::execution::{Execution, GuestFunction, JudgedTrace};
 use karat_core::judgement::{ErrorKind, EvalOptions, Judgement};
 use karat_json::hash::long_hash;
 use karat_json::text::shorten;
@@ -102,7 +102,7 @@ pub struct EvalSummary {
     pub updated_at: Timestamp,
     pub passed: u64,
     pub failed: u64,
-    /// Executions in which the function had nothing to say.
+    /// Executions in which the function was not applicable.
     pub not_applicable: u64,
     pub errored: u64,
 }
@@ -113,7 +113,7 @@ pub struct VersionCounts {
     pub version: u64,
     pub passed: u64,
     pub failed: u64,
-    /// Executions in which the function had nothing to say.
+    /// Executions in which the function was not applicable.
     pub not_applicable: u64,
     /// Executions without a verdict.
     pub errored: u64,
@@ -140,7 +140,7 @@ pub struct StoredExecution {
     pub guest_hash: Option<String>,
     #[schemars(with = "String")]
     pub executed_at: Timestamp,
-    /// False if the function has nothing to say about the trace.
+    /// False if the function is not applicable to the trace.
     pub applicable: bool,
     /// The score, if the function gave one.
     pub score: Option<f64>,
@@ -150,15 +150,15 @@ impl StoredExecution {
     /// Creates a row. The id depends on the version and the trace only, so it is reproducible. It does not depend on
     /// the code, because a later version can have the same code as an earlier one.
     pub fn new(
-        judge: Judge<'_>,
+        function: GuestFunction<'_>,
         version: u64,
         (trace_id, trace_hash): (&str, &str),
         judgement: Judgement,
         executed_at: Timestamp,
     ) -> Self {
-        let identity = [judge.eval_id, &version.to_string(), trace_id, trace_hash].join("\0");
+        let identity = [function.eval_id, &version.to_string(), trace_id, trace_hash].join("\0");
         let trace = JudgedTrace { id: Some(trace_id), hash: trace_hash };
-        let row = Execution::new(judge, trace, judgement, String::new());
+        let row = Execution::new(function, trace, judgement, String::new());
         Self {
             id: long_hash(identity.as_bytes()),
             eval_id: row.eval_id,
@@ -222,8 +222,8 @@ mod tests {
                 stdout: String::new(),
                 stderr: String::new(),
             };
-            let judge = Judge { eval_id: "eval_x", code_hash: "c", guest_hash: "g" };
-            StoredExecution::new(judge, version, ("t", hash), judgement, Timestamp::UNIX_EPOCH)
+            let function = GuestFunction { eval_id: "eval_x", code_hash: "c", guest_hash: "g" };
+            StoredExecution::new(function, version, ("t", hash), judgement, Timestamp::UNIX_EPOCH)
         };
         assert_eq!(row(1, "h"), row(1, "h"));
         assert_ne!(row(1, "h").id, row(3, "h").id);

@@ -15,7 +15,7 @@ pub struct AgreementCounts {
     pub neutral: u64,
     /// Verdicts on unrated traces.
     pub unrated: u64,
-    /// Executions in which the function had nothing to say, rated or not.
+    /// Executions in which the function was not applicable, rated or not.
     pub not_applicable: u64,
     /// Executions without a verdict, rated or not.
     pub errored: u64,

@@ -106,7 +106,7 @@ fn trace_list(group: &ReasonGroup, available: usize, ellipsis: &str) -> String {
     line
 }
 
-/// Returns the number of executions in which a function had nothing to say, if there are any.
+/// Returns the number of executions in which a function was not applicable, if there are any.
 pub(super) fn not_applicable_text(count: u64) -> String {
     if count > 0 { format!(", {count} not applicable") } else { String::new() }
 }

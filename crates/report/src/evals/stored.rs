@@ -129,7 +129,7 @@ fn verdict_counts(counts: &VersionCounts) -> String {
     }
 }
 
-/// Returns a note on executions in which the function had nothing to say.
+/// Returns a note on executions in which the function was not applicable.
 fn apart(not_applicable: u64) -> String {
     if not_applicable > 0 { format!("  + {not_applicable} not applicable") } else { String::new() }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use karat_core::judgement::EvalOptions;
 use karat_core::port::StoreError;
 use karat_core::stored::TraceFilter;
-use karat_evals::execution::Judge;
+use karat_evals::execution::GuestFunction;
 use karat_evals::port::EvalStore;
 use karat_evals::report::StoredEvalRunSummary;
 use karat_evals::tally::Tally;
@@ -176,10 +176,10 @@ impl Run<'_, '_> {
     ) -> StoredExecution {
         let Judged { key: TraceKey { id, hash }, mut judgements, .. } = judged;
         tally.add(&judgements, || id.clone());
-        let judge = judge(version, sandbox.guest_hash());
+        let function = guest_function(version, sandbox.guest_hash());
         // The task has one function.
         let judgement = judgements.remove(0);
-        StoredExecution::new(judge, version.version, (&id, &hash), judgement, self.context.clock.now())
+        StoredExecution::new(function, version.version, (&id, &hash), judgement, self.context.clock.now())
     }
 
     fn progress(&self, tally: &Tally) -> Event {
@@ -209,8 +209,8 @@ impl Run<'_, '_> {
     }
 }
 
-fn judge<'j>(version: &'j EvalVersion, guest_hash: &'j str) -> Judge<'j> {
-    Judge { eval_id: &version.eval_id, code_hash: &version.code_hash, guest_hash }
+fn guest_function<'f>(version: &'f EvalVersion, guest_hash: &'f str) -> GuestFunction<'f> {
+    GuestFunction { eval_id: &version.eval_id, code_hash: &version.code_hash, guest_hash }
 }
 
 fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {

@@ -9,7 +9,7 @@ use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_sandbox::Function;
 use karat_store::Store;
 
-use super::{Request, judge, validate_version};
+use super::{Request, guest_function, validate_version};
 use crate::error::Error;
 use crate::functions::{FunctionFile, find_functions};
 use crate::hint::Hint;
@@ -51,7 +51,7 @@ pub(super) async fn plan(
     }
     let mut planned = Vec::with_capacity(chosen.len());
     for (version, function) in chosen {
-        let execution_hash = judge(&version, guest_hash).execution_hash();
+        let execution_hash = guest_function(&version, guest_hash).execution_hash();
         let to_judge = if request.again {
             traces
         } else {

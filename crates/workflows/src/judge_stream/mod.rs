@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use karat_core::judgement::{Conclusion, Judgement};
-use karat_evals::execution::{Execution, Judge, JudgedTrace};
+use karat_evals::execution::{Execution, GuestFunction, JudgedTrace};
 use karat_evals::tally::{EvalRunSummary, Tally};
 use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamError, Task};
 use tokio_util::sync::CancellationToken;
@@ -268,8 +268,8 @@ fn executions(
 ) -> Vec<Execution> {
     let trace = JudgedTrace { id: trace_id, hash: &judged.trace_hash };
     let execution = |(function, judgement): (&Arc<Function>, Judgement)| {
-        let judge = Judge { eval_id: &function.name, code_hash: &function.code_hash, guest_hash };
-        Execution::new(judge, trace, judgement, executed_at.to_owned())
+        let function_in_guest = GuestFunction { eval_id: &function.name, code_hash: &function.code_hash, guest_hash };
+        Execution::new(function_in_guest, trace, judgement, executed_at.to_owned())
     };
     functions.iter().zip(judged.judgements).map(execution).collect()
 }
