@@ -70,7 +70,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Finds conditions on arguments of any call that can hold for different calls.
+    /// Finds conditions on the arguments of any call that different calls can meet.
     fn separate_params(&mut self) {
         let assertions = self.case.expect.tool_params.as_deref().unwrap_or_default();
         let of_any_call = |assertion: &&ParamAssertion| assertion.call == CallSelector::Any;
@@ -88,7 +88,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Finds texts at the ends of the response that it cannot have.
+    /// Finds expected texts that no response can start or end with.
     fn response_text(&mut self) {
         let expect = &self.case.expect;
         let starts_blank =
@@ -193,14 +193,14 @@ impl Linter<'_, '_> {
                 format!("'{text}' is expected in the response, but '{part}' in 'responseNotContains' forbids it");
             self.add(Rule::Contradiction, format!("/expect/responseContains/{index}"), message);
         }
-        for (index, size, hits) in groups.into_iter().filter(|(_, _, hits)| !hits.is_empty()) {
+        for (index, size, forbidden) in groups.into_iter().filter(|(_, _, forbidden)| !forbidden.is_empty()) {
             let pointer = format!("/expect/responseContainsAny/{index}");
-            if hits.len() == size {
+            if forbidden.len() == size {
                 let message = "'responseNotContains' forbids every string of this group";
                 self.add(Rule::Contradiction, pointer, message);
             } else {
                 let message = "'responseNotContains' forbids this string, so it never counts";
-                self.add(Rule::UnusedAssertion, format!("{pointer}/{}", hits[0]), message);
+                self.add(Rule::UnusedAssertion, format!("{pointer}/{}", forbidden[0]), message);
             }
         }
     }

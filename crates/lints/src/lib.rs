@@ -116,12 +116,12 @@ struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
     turn: Option<usize>,
-    /// The stubs that are written there; those of a turn include those of the case when it is judged.
+    /// The stubs of the case or turn itself. When a turn is judged, those of the case apply too.
     own_stubs: Option<&'l Map<String, Value>>,
     /// The expectations of the case and all its turns.
     total: &'l Expectation,
     context: LintContext<'l>,
-    /// The file's own tool is not known, so that no rule can refer to it.
+    /// Whether the file's own tool is unknown, so that no rule can refer to it.
     has_unknown_tool: bool,
     lints: &'o mut Vec<Lint>,
 }
@@ -143,9 +143,9 @@ impl Linter<'_, '_> {
         });
     }
 
-    /// Reports something that the expectations of the case and its turns lack together.
+    /// Reports a finding about the expectations of the case and its turns together.
     fn add_for_total(&mut self, rule: Rule, pointer: &str, message: impl Into<String>) {
-        // The expectations of a conversation have no common place.
+        // The expectations of a conversation have no common location.
         let pointer = if self.case.has_turns() && pointer.starts_with("/expect") { "/turns" } else { pointer };
         self.add(rule, pointer, message);
     }

@@ -22,7 +22,7 @@ pub(super) struct RegistryIndex<'r> {
 
 /// A parameter according to the tool's schema.
 enum Param {
-    /// The schema does not decide.
+    /// The schema allows parameters that it does not list, or is unknown.
     Open,
     /// The schema has no such parameter; with a message.
     Unknown(String),
@@ -98,7 +98,7 @@ impl Linter<'_, '_> {
     fn param(&mut self, pointer: &str, assertion: &ParamAssertion, index: &mut RegistryIndex<'_>) {
         match index.param(&assertion.tool, &assertion.param_name) {
             Param::Open => {}
-            // Asserting that an unknown parameter is absent is fine.
+            // An assertion that an unknown parameter is absent is valid.
             Param::Unknown(_) if assertion.assertion == ParamCheck::NotExists => {}
             Param::Unknown(message) => self.add(Rule::UnknownParam, format!("{pointer}/paramName"), message.clone()),
             Param::Known(validator) => {

@@ -14,7 +14,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Finds an order of calls in a draft that is probably not meant.
+    /// Finds an order of calls in a draft that is probably unintended.
     pub(super) fn fixed_order(&mut self) {
         let expect = &self.case.expect;
         let is_open = expect.tools_called_match.is_none() && expect.tool_order.is_none();

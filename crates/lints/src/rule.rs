@@ -183,7 +183,7 @@ rules! {
         "a case with `bugRef` in a file without its hash"
     ArchivedRegression "archived-regression" Warning Warning
         "A regression case is in the file or in its archive, not in both."
-        "a case that was archived and put back"
+        "an archived case that was added to the file again"
     PersonalData "personal-data" Warning Warning
         "A drafted message contains no e-mail address, telephone number, card number, password or key."
         r#"{"input": {"message": "Send it to ada@example.com"}}"#

@@ -96,7 +96,7 @@ impl Linter<'_, '_> {
         self.is_approved() && self.expects_content()
     }
 
-    /// Whether only some answers can pass, by what they contain.
+    /// Whether an assertion checks the content of the answer.
     fn expects_content(&self) -> bool {
         let expect = self.total;
         expect.response_contains.as_ref().is_some_and(|values| !values.is_empty())

@@ -21,7 +21,7 @@ fn rules(input: &LintInput) -> Vec<(Rule, String)> {
 }
 
 #[test]
-fn a_turn_that_calls_nothing_is_a_negative_assertion() {
+fn a_turn_that_expects_no_calls_is_a_negative_assertion() {
     assert_eq!(rules(&LintInput::new("pay.labeled.json", json!([conversation(json!({}))]))), []);
     let turns = json!([{"message": "Pay it"}, {"message": "42", "expect": {"toolsCalled": ["pay"]}}]);
     let input = LintInput::new("pay.labeled.json", json!([conversation(json!({"turns": turns}))]));
@@ -42,7 +42,7 @@ fn reports_the_turn(#[case] turn: Value, #[case] rule: Rule, #[case] pointer: &s
 }
 
 #[test]
-fn stubs_of_the_case_are_checked_once_and_serve_all_turns() {
+fn checks_stubs_of_the_case_once_for_all_turns() {
     let case = conversation(json!({"stubs": {"pay": 1, "pya": 1}}));
     let input = LintInput { registry: Some(registry(&["pay"])), ..LintInput::new("pay.labeled.json", json!([case])) };
     assert_eq!(rules(&input), [(Rule::UnknownTool, "/stubs/pya".to_owned())]);
@@ -52,7 +52,7 @@ fn stubs_of_the_case_are_checked_once_and_serve_all_turns() {
 }
 
 #[test]
-fn conversations_are_compared_as_a_whole() {
+fn compares_all_messages_of_conversations() {
     let other = |id: &str, second: &str| {
         let turns = json!([{"message": "Pay it", "expect": {"toolsCalled": []}}, {"message": second}]);
         conversation(json!({"id": id, "turns": turns}))
@@ -62,7 +62,7 @@ fn conversations_are_compared_as_a_whole() {
 }
 
 #[test]
-fn nothing_that_can_fail_is_reported() {
+fn reports_conversations_without_assertions() {
     let turns = json!([{"message": "Pay it", "expect": {}}, {"message": "42"}]);
     let case =
         conversation(json!({"turns": turns, "difficulty": "ambiguous", "expect": {"toolsAcceptable": [["pay"]]}}));

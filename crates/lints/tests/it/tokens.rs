@@ -72,7 +72,7 @@ fn row_token(#[case] members: Value, #[case] locations: &[&str]) {
 }
 
 #[test]
-fn a_misspelt_row_token_in_a_message_is_a_stray_token() {
+fn reports_misspelt_row_tokens_in_messages() {
     let members = json!({ "input": { "message": "in {{ row:city }}?" }, "each": [{ "city": "Oslo" }] });
     assert_eq!(LintInput::from_case("x.labeled.json", members).locations(Rule::StrayToken), ["0/input/message"]);
 }

@@ -65,23 +65,23 @@ fn unknown_tool(#[case] expect: Value, #[case] locations: &[&str]) {
     assert_eq!(known.locations(Rule::UnknownTool), locations);
     let none: &[&str] = &[];
     assert_eq!(input().locations(Rule::UnknownTool), none, "without a registry no tool is unknown");
-    let mut gapped = known;
+    let mut with_gap = known;
     let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
-    let gap = Gap { kind: GapKind::Unknown, location, message: "a loop makes tools".to_owned() };
-    gapped.registry.iter_mut().for_each(|registry| registry.add_gap(gap.clone()));
-    assert_eq!(gapped.locations(Rule::UnknownTool), none, "it may be in a gap");
-    assert_eq!(gapped.locations(Rule::ToolNotKnown), locations);
+    let gap = Gap { kind: GapKind::Unknown, location, message: "tools are created in a loop".to_owned() };
+    with_gap.registry.iter_mut().for_each(|registry| registry.add_gap(gap.clone()));
+    assert_eq!(with_gap.locations(Rule::UnknownTool), none, "it may be in a gap");
+    assert_eq!(with_gap.locations(Rule::ToolNotKnown), locations);
 }
 
 #[test]
 fn suggests_the_nearest_tool() {
-    let near = |tool: &str| {
+    let message = |tool: &str| {
         let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
         let input = LintInput { registry: Some(registry(&["get_forecast", "get_weather"])), ..input };
         input.lints().into_iter().find(|lint| lint.rule == Rule::UnknownTool).unwrap().message
     };
-    assert_eq!(near("get_wether"), "the registry has no tool 'get_wether' (did you mean 'get_weather'?)");
-    assert_eq!(near("zzz"), "the registry has no tool 'zzz'");
+    assert_eq!(message("get_wether"), "the registry has no tool 'get_wether' (did you mean 'get_weather'?)");
+    assert_eq!(message("zzz"), "the registry has no tool 'zzz'");
 }
 
 #[rstest]
@@ -154,9 +154,9 @@ fn checks_parameters_and_stubs_against_the_registry() {
     assert_eq!(input.locations(Rule::UnknownTool), ["0/stubs/get_wether"]);
 }
 
-/// Without `metadata.toolName`, the file's name is the tool, unless the registry lacks it.
+/// Without `metadata.toolName`, the file name is the tool's name, unless the registry has no such tool.
 #[test]
-fn rules_about_the_own_tool_need_one() {
+fn rules_about_the_own_tool_need_its_name() {
     let cases = || {
         json!([
             super::case("a", json!({"difficulty": "straightforward", "expect": {"toolsCalled": ["get_weather"]}})),

@@ -20,7 +20,7 @@ fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] l
     assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::FewProofValues), locations);
 }
 
-/// An approval accepts less proof, but not none.
+/// An approved draft needs one proof value or check, not two.
 #[rstest]
 #[case(json!({ "responseContains": ["18"] }), &["1/expect"])]
 #[case(json!({ "responseContainsAny": [["sunny", "clear"]] }), &["1/expect"])]
@@ -30,7 +30,7 @@ fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] l
 #[case(json!({}), &["0/expect", "1/expect"])]
 #[case(json!({ "responseContains": [] }), &["0/expect", "1/expect"])]
 #[case(json!({ "toolsCalled": ["x"], "noToolErrors": true, "responseNotContains": ["{\""] }), &["0/expect", "1/expect"])]
-fn approved_drafts_need_some_proof(#[case] expect: Value, #[case] locations: &[&str]) {
+fn approved_drafts_need_one_proof_value(#[case] expect: Value, #[case] locations: &[&str]) {
     let approval = json!({ "approvedBy": "Ada", "approvedAt": "2026-01-01T00:00:00Z", "drafter": "template", "cases": ["gs-x-001"] });
     let cases = json!([case("gs-x-001", json!({ "expect": expect })), case("gs-x-002", json!({}))]);
     let input = LintInput::new("x.golden.json", json!({ "metadata": { "approvals": [approval] }, "cases": cases }));
@@ -167,7 +167,7 @@ fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] 
 #[rstest]
 #[case(json!({ "responseContains": ["a", ""] }), &["0/expect/responseContains/1"])]
 #[case(json!({ "responseContains": ["", ""] }), &["0/expect/responseContains/0", "0/expect/responseContains/1"])]
-// It fails every case, so it is noticed anyway.
+// Such a case always fails, so the rule does not report it.
 #[case(json!({ "responseNotContains": [""] }), &[])]
 #[case(json!({ "responseContainsAny": [["a", "b"], ["c", ""]] }), &["0/expect/responseContainsAny/1/1"])]
 #[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]] }), &[])]
@@ -202,7 +202,7 @@ fn missing_keys(#[case] name: &'static str, #[case] members: Value, #[case] keys
 }
 
 #[test]
-fn nothing_is_missing_in_routing_only_and_sealed_cases() {
+fn routing_only_and_sealed_cases_need_no_further_keys() {
     let golden = LintInput::from_case("x.golden.json", json!({ "expect": { "toolsCalled": ["x"] } }));
     let golden = LintInput { routing_only: true, ..golden };
     assert_eq!(golden.locations(Rule::MissingKey), Vec::<String>::new());
