@@ -23,27 +23,27 @@ import wit_world
 
 # Modules that every function may import.
 COMMON_MODULES = frozenset(("__future__", "json", "karat_text", "re", "typing"))
-# Python's own code imports it, for integers of many digits, as if the function did.
+# Python itself imports `_pylong` for integers with many digits, and the import seems to come from the function.
 INTERNAL_MODULES = frozenset(("_pylong",))
-# The same for C code of modules that a project may allow.
-INTERNAL_MODULES_OF = {"datetime": ("_strptime", "time")}
-WITHOUT = (
+# Modules that C code of optional modules imports in the same way.
+INTERNAL_MODULES_BY_IMPORT = {"datetime": ("_strptime", "time")}
+REMOVED_BUILTINS = (
     "__import__", "breakpoint", "compile", "copyright", "credits", "eval", "exec", "exit", "help", "input", "license",
     "open", "quit",
 )
 
 FILE_NAME = "<eval>"
 MODULE_NAME = "eval_module"
-MOST_OUTPUT = 64 * 1024
-MOST_REASON = 64 * 1024
-MOST_ERROR = 8 * 1024
-MOST_SUMMARY = 1024
-MOST_FRAMES = 40
-MOST_LINE = 200
-MOST_RELATED = 32
+MAX_OUTPUT = 64 * 1024
+MAX_REASON = 64 * 1024
+MAX_ERROR = 8 * 1024
+MAX_SUMMARY = 1024
+MAX_FRAMES = 40
+MAX_LINE = 200
+MAX_RELATED = 32
 
 PASSED, FAILED, EXCEPTION, MEMORY, RETURN, SYNTAX, READY = b"P", b"F", b"E", b"M", b"R", b"S", b"Y"
-# Of functions with flexible returns: the text of the first two starts with the score and a line break.
+# For functions with flexible returns. The text of the first two starts with the score and a line break.
 PASSED_WITH_SCORE, FAILED_WITH_SCORE, NOT_APPLICABLE, FLEXIBLE_RETURN = b"p", b"f", b"N", b"r"
 
 import_module = builtins.__import__
@@ -56,7 +56,7 @@ def import_common(name, globals=None, locals=None, fromlist=(), level=0):
     raise ImportError(f"import of '{name}' is not allowed (allowed: json, re, typing)")
 
 
-BUILTINS = {name: value for name, value in vars(builtins).items() if name not in WITHOUT}
+BUILTINS = {name: value for name, value in vars(builtins).items() if name not in REMOVED_BUILTINS}
 BUILTINS["__import__"] = import_common
 
 
@@ -64,12 +64,12 @@ class Output(io.TextIOBase):
     """Captures output up to a limit."""
 
     def __init__(self):
-        self.begin()
+        self.reset()
 
-    def begin(self):
+    def reset(self):
         self.parts = []
-        self.room = MOST_OUTPUT
-        self.is_cut = False
+        self.remaining = MAX_OUTPUT
+        self.is_truncated = False
 
     def writable(self):
         return True
@@ -77,100 +77,101 @@ class Output(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if self.room > 0:
+        if self.remaining > 0:
             # Ignore the methods of subclasses.
-            self.parts.append(str.__str__(text[: self.room]) if type(text) is str else str.__getitem__(text, slice(self.room)))
-        self.room -= len(text)
-        if self.room < 0:
-            self.is_cut = True
+            self.parts.append(str.__str__(text[: self.remaining]) if type(text) is str else str.__getitem__(text, slice(self.remaining)))
+        self.remaining -= len(text)
+        if self.remaining < 0:
+            self.is_truncated = True
         return len(text)
 
-    def end(self):
+    def take(self):
+        """Returns the captured output and clears it."""
         if not self.parts:
             return b""
-        text = to_bytes("".join(self.parts), MOST_OUTPUT)
-        if self.is_cut:
+        text = to_bytes("".join(self.parts), MAX_OUTPUT)
+        if self.is_truncated:
             text += b"\n[cut after 64 KB]\n"
-        self.begin()
+        self.reset()
         return text
 
 
-def to_bytes(text, most):
-    """Encodes a text as UTF-8 and replaces lone surrogates."""
-    return text[:most].encode("utf-8", "replace")[:most]
+def to_bytes(text, limit):
+    """Encodes a string as UTF-8, replacing lone surrogates."""
+    return text[:limit].encode("utf-8", "replace")[:limit]
 
 
 STDOUT = Output()
 STDERR = Output()
 
 pack = struct.Struct("<III").pack
-prepared = None
+compiled_source = None
 function_name = None
 options = None
 # The eval function, if the source ran before the first trace.
-loaded = None
+loaded_function = None
 
 
 def frame(kind, text):
     """Returns a frame: its kind, three lengths, the text, stdout and stderr."""
-    out, err = STDOUT.end(), STDERR.end()
+    out, err = STDOUT.take(), STDERR.take()
     return b"".join((kind, pack(len(text), len(out), len(err)), text, out, err))
 
 
 def has_many_related(error):
-    """Whether an exception has too many causes and members to format."""
-    waiting, seen = [error], set()
-    while waiting and len(seen) <= MOST_RELATED:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+    """Whether an exception has too many causes and group members to format."""
+    pending, seen = [error], set()
+    while pending and len(seen) <= MAX_RELATED:
+        related = pending.pop()
+        if related is None or id(related) in seen:
             continue
-        seen.add(id(one))
-        waiting += (one.__cause__, one.__context__)
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions[:MOST_RELATED]
-    return len(seen) > MOST_RELATED
+        seen.add(id(related))
+        pending += (related.__cause__, related.__context__)
+        if isinstance(related, BaseExceptionGroup):
+            pending += related.exceptions[:MAX_RELATED]
+    return len(seen) > MAX_RELATED
 
 
-def told(error):
+def format_error(error):
     """Formats an exception without the frames of this file."""
-    place = error.__traceback__
-    while place is not None and place.tb_frame.f_code.co_filename != FILE_NAME:
-        place = place.tb_next
+    tb = error.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename != FILE_NAME:
+        tb = tb.tb_next
     # Show only the last frames of a recursion.
-    end, depth = place, 0
+    end, depth = tb, 0
     while end is not None:
         end, depth = end.tb_next, depth + 1
-    for _ in range(depth - MOST_FRAMES):
-        place = place.tb_next
+    for _ in range(depth - MAX_FRAMES):
+        tb = tb.tb_next
     text = str(error)
-    if len(text) > MOST_ERROR or has_many_related(error):
-        # Formatting would copy a long text several times, which may not fit into memory, and would summarise every
+    if len(text) > MAX_ERROR or has_many_related(error):
+        # Formatting would copy a long message several times, which may not fit into memory, and would summarise every
         # related exception.
-        lines = traceback.format_tb(place)
-        summary = f"{type(error).__name__}: {text[:MOST_SUMMARY]} [cut]"
+        lines = traceback.format_tb(tb)
+        summary = f"{type(error).__name__}: {text[:MAX_SUMMARY]} [cut]"
         return "".join((summary, "\nTraceback (most recent call last):\n", *lines, summary))
-    lines = traceback.format_exception(type(error), error, place, limit=-MOST_FRAMES)
+    lines = traceback.format_exception(type(error), error, tb, limit=-MAX_FRAMES)
     summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
     if isinstance(error, SyntaxError):
         # A source line may be one very long number.
-        text = "".join(line if len(line) <= MOST_LINE else line[:MOST_LINE] + " [cut]\n" for line in text.splitlines(True))
+        text = "".join(line if len(line) <= MAX_LINE else line[:MAX_LINE] + " [cut]\n" for line in text.splitlines(True))
         summary = f"{type(error).__name__}: {error.msg} (line {error.lineno})"
     # Put the summary first, so that it shows in lists.
-    return f"{summary}\n{text[-MOST_ERROR:]}"
+    return f"{summary}\n{text[-MAX_ERROR:]}"
 
 
-def told_safely(error):
-    """Formats an exception whose methods may do anything."""
+def format_error_safely(error):
+    """Formats an exception, even if its own methods raise."""
     try:
-        return told(error)
+        return format_error(error)
     except BaseException as second:
-        # A class can lie about its name, but not to `type`.
+        # Read the name with the descriptor of `type`, which a metaclass cannot override.
         name_of = type.__dict__["__name__"].__get__
         return f"{name_of(type(error))} (and formatting it raised {name_of(type(second))})"
 
 
-def shown(value):
+def short_repr(value):
     """Returns the start of a value's repr, if it can be computed."""
     try:
         return repr(value)[:200]
@@ -179,16 +180,16 @@ def shown(value):
 
 
 class Options:
-    """What a function uses beside the contract's form."""
+    """The optional features that a function uses."""
 
-    def __init__(self, given):
-        imports = given.get("imports", ())
-        self.modules = INTERNAL_MODULES.union(imports, *(INTERNAL_MODULES_OF.get(name, ()) for name in imports))
-        # Scores from this value on pass. None: the function returns (bool, str).
-        self.threshold = given.get("threshold")
-        self.takes_context = given.get("takesContext", False)
+    def __init__(self, values):
+        imports = values.get("imports", ())
+        self.modules = INTERNAL_MODULES.union(imports, *(INTERNAL_MODULES_BY_IMPORT.get(name, ()) for name in imports))
+        # The lowest score that passes; None if the function returns (bool, str).
+        self.threshold = values.get("threshold")
+        self.takes_context = values.get("takesContext", False)
         # Compiled helper modules by name.
-        self.helpers = {name: compile_source(f"{name}.py", source) for name, source in given.get("helpers", {}).items()}
+        self.helpers = {name: compile_source(f"{name}.py", source) for name, source in values.get("helpers", {}).items()}
 
     def allows(self, name, fromlist):
         """Whether a module may be imported. `from urllib import parse` imports `urllib.parse`."""
@@ -201,7 +202,7 @@ class Options:
 
 
 class Loader:
-    """Imports the modules of one run: helpers are executed again for each trace."""
+    """Imports modules for one execution of a function, which executes its helpers again."""
 
     def __init__(self, options):
         self.options = options
@@ -212,22 +213,22 @@ class Loader:
     def load(self, name, globals=None, locals=None, fromlist=(), level=0):
         if level <= 1 and name in self.options.helpers:
             if name not in self.loaded:
-                module = self.loaded[name] = self.module(name)
+                module = self.loaded[name] = self.create_module(name)
                 exec(self.options.helpers[name], vars(module))
             return self.loaded[name]
         if level == 0 and self.options.allows(name, fromlist):
             return import_module(name, globals, locals, fromlist, level)
         raise ImportError(f"import of '{name}' is not allowed")
 
-    def module(self, name):
-        """Creates an empty module. Data classes look themselves up in `sys.modules`."""
+    def create_module(self, name):
+        """Creates an empty module. It is registered because data classes look up their module in `sys.modules`."""
         module = sys.modules[name] = types.ModuleType(name)
         vars(module)["__builtins__"] = self.builtins
         return module
 
 
 class Context:
-    """The second argument of a function: what is known beside the trace."""
+    """The second argument of a function: data that is not part of the trace."""
 
     __slots__ = ("case", "params", "reference")
 
@@ -260,102 +261,102 @@ def flexible_verdict(value, threshold):
         score, reason, own_threshold = get("score"), get("reason"), get("threshold")
         reason = "" if reason is None else reason
         threshold = threshold if own_threshold is None else own_threshold
-        is_known = any(dict.__contains__(value, key) for key in ("pass", "passed", "score"))
+        has_verdict = any(dict.__contains__(value, key) for key in ("pass", "passed", "score"))
         is_contradiction = get("pass") is not None and get("passed") is not None and get("pass") is not get("passed")
-        is_valid = is_known and not is_contradiction and type(reason) is str and is_number(threshold)
+        is_valid = has_verdict and not is_contradiction and type(reason) is str and is_number(threshold)
         if not is_valid or not (passed is None or type(passed) is bool):
-            return FLEXIBLE_RETURN, shown(value)
+            return FLEXIBLE_RETURN, short_repr(value)
         if passed is None:
             passed, score = score, None
     if passed is None:
         return NOT_APPLICABLE, reason
     if type(passed) is not bool:
         if not is_number(passed):
-            return FLEXIBLE_RETURN, shown(value)
+            return FLEXIBLE_RETURN, short_repr(value)
         score, passed = passed, passed >= threshold
     if score is None:
         return PASSED if passed else FAILED, reason
     if type(score) is bool:
         score = int(score)
     if not is_number(score):
-        return FLEXIBLE_RETURN, shown(value)
+        return FLEXIBLE_RETURN, short_repr(value)
     return PASSED_WITH_SCORE if passed else FAILED_WITH_SCORE, f"{float(score)!r}\n{reason}"
 
 
-def define():
-    """Runs the prepared source in a new namespace and returns its eval function."""
+def run_source():
+    """Runs the compiled source in a new namespace and returns its eval function."""
     if options is None:
         namespace = {"__builtins__": BUILTINS.copy(), "__name__": MODULE_NAME}
     else:
-        namespace = vars(Loader(options).module(MODULE_NAME))
-    exec(prepared, namespace)
+        namespace = vars(Loader(options).create_module(MODULE_NAME))
+    exec(compiled_source, namespace)
     return namespace[function_name]
 
 
-def arguments(given):
-    """Returns the arguments of the eval function; what is given is a trace, or a trace and a context."""
-    trace, context = given if type(given) is tuple else (given, {})
+def arguments(decoded):
+    """Returns the arguments of the eval function for a trace, or for a tuple of a trace and a context."""
+    trace, context = decoded if type(decoded) is tuple else (decoded, {})
     return (trace, Context(**context)) if options is not None and options.takes_context else (trace,)
 
 
 class WitWorld(wit_world.WitWorld):
     def prepare(self, source: str, name: str, options_json: str) -> bytes:
-        global prepared, function_name, options, loaded
-        prepared = options = loaded = None
+        global compiled_source, function_name, options, loaded_function
+        compiled_source = options = loaded_function = None
         try:
-            prepared = compile_source(FILE_NAME, source)
+            compiled_source = compile_source(FILE_NAME, source)
             if options_json:
                 options = Options(json.loads(options_json))
         except MemoryError:
             return frame(MEMORY, b"")
         except BaseException as error:
-            prepared = None
-            return frame(SYNTAX, to_bytes(told_safely(error), MOST_ERROR))
+            compiled_source = None
+            return frame(SYNTAX, to_bytes(format_error_safely(error), MAX_ERROR))
         function_name = name
         return frame(READY, b"")
 
     def reserve(self, size: int) -> None:
         try:
-            # marshal allocates the announced size before it finds that the data is missing. So the memory is not
-            # touched, and the allocator keeps it.
+            # marshal allocates the declared size before it detects that the data is missing. So the memory is not
+            # written, and the allocator keeps it.
             marshal.loads(b"s" + struct.pack("<I", size))
         except EOFError:
             pass
 
     def load(self) -> bytes:
-        global loaded
+        global loaded_function
         try:
-            loaded = define()
+            loaded_function = run_source()
         except BaseException:
             # The source will run for each trace instead and raise again.
             return frame(EXCEPTION, b"")
-        # What the source printed is returned with each trace.
+        # The output of the source is not returned here but with each trace.
         return READY + pack(0, 0, 0)
 
     def judge(self, trace: bytes) -> bytes:
         try:
-            function = define() if loaded is None else loaded
+            function = run_source() if loaded_function is None else loaded_function
             verdict = function(*arguments(marshal.loads(trace)))
             if options is not None and options.threshold is not None:
                 kind, text = flexible_verdict(verdict, options.threshold)
-                return frame(kind, to_bytes(text, MOST_REASON))
+                return frame(kind, to_bytes(text, MAX_REASON))
             if type(verdict) is tuple and len(verdict) == 2:
                 passed, reason = verdict
                 if type(reason) is str:
                     if passed is True:
-                        return frame(PASSED, to_bytes(reason, MOST_REASON))
+                        return frame(PASSED, to_bytes(reason, MAX_REASON))
                     if passed is False:
-                        return frame(FAILED, to_bytes(reason, MOST_REASON))
-            return frame(RETURN, to_bytes(shown(verdict), 1000))
+                        return frame(FAILED, to_bytes(reason, MAX_REASON))
+            return frame(RETURN, to_bytes(short_repr(verdict), 1000))
         except MemoryError:
-            # Not with isinstance(), which an exception can deceive.
+            # A separate clause, since an exception can override what isinstance() returns.
             return frame(MEMORY, b"")
         except BaseException as error:
-            return frame(EXCEPTION, to_bytes(told_safely(error), 2 * MOST_ERROR))
+            return frame(EXCEPTION, to_bytes(format_error_safely(error), 2 * MAX_ERROR))
 
 
 def add_text_module():
-    """Adds `karat_text`, whose functions the host computes."""
+    """Adds `karat_text`, whose functions run on the host."""
 
     def similarity(method, first, second):
         if not isinstance(first, str) or not isinstance(second, str):
@@ -386,7 +387,7 @@ def add_text_module():
         setattr(module, function.__name__, function)
 
 
-def take_clock_from_logging():
+def remove_clock_from_logging():
     """Makes `logging` work without a clock and without processes."""
     import logging
 
@@ -399,7 +400,7 @@ def take_clock_from_logging():
     logging.logThreads = logging.logMultiprocessing = logging.logProcesses = logging.logAsyncioTasks = False
 
 
-def seal():
+def disable_file_imports():
     """Imports all modules that Python may need later, then disables imports from files."""
     import annotationlib, ast, collections.abc, contextlib, copyreg, datetime, decimal, enum, functools  # noqa: E401, F401
     import _pylong, keyword, math, random, string, stringprep, textwrap, tokenize, unicodedata, warnings  # noqa: E401, F401
@@ -426,7 +427,7 @@ def seal():
     sys.path_hooks.clear()
     sys.path_importer_cache.clear()
     sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
-    # Only the first use of a pattern would warn, which depends on earlier traces.
+    # Python warns only at the first use of a pattern, so warnings would depend on earlier traces.
     warnings.simplefilter("ignore")
     sys.stdout, sys.stderr = STDOUT, STDERR
 
@@ -465,10 +466,10 @@ def warm_up():
 
 
 add_text_module()
-seal()
-take_clock_from_logging()
+disable_file_imports()
+remove_clock_from_logging()
 warm_up()
-prepared = function_name = options = loaded = None
+compiled_source = function_name = options = loaded_function = None
 re.purge()
 linecache.clearcache()
 sys.modules["random"].seed(0)

@@ -2,8 +2,8 @@
 
     python compile.py guest.wasm guest.cwasm TARGET
 
-TARGET is a Rust target triple; the code runs on every processor of that target. The file also has the guest's initial
-memory: see `component.py`.
+TARGET is a Rust target triple; the code runs on every processor of that target. The file also contains the
+guest's initial memory: see `component.py`.
 """
 
 import ctypes
@@ -34,6 +34,6 @@ guest = pathlib.Path(source).read_bytes()
 problems = binary.state_outside_memory(guest)
 if problems:
     raise SystemExit(f"the guest changes state outside its memory: {'; '.join(problems[:5])}")
-code, image = binary.take_memory(guest)
+code, image = binary.extract_memory(guest)
 compiled = bytes(Component(wasmtime.Engine(config), code).serialize())
-pathlib.Path(output).write_bytes(binary.with_image(compiled, image))
+pathlib.Path(output).write_bytes(binary.append_image(compiled, image))

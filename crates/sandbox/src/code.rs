@@ -40,14 +40,14 @@ pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxE
             let layout =
                 Layout::of(file).ok_or_else(|| SandboxError::Engine("the embedded guest is damaged".into()))?;
             // SAFETY: the build compiled this code with wasmtime; it is a static that nothing writes.
-            #[expect(unsafe_code, reason = "machine code can only be trusted")]
+            #[expect(unsafe_code, reason = "wasmtime cannot verify machine code")]
             let component = unsafe { Component::deserialize_raw(engine, NonNull::from(&file[layout.code])) };
             Ok(component?)
         }
         Code::File(path) => {
             // SAFETY: the user chose this file as code to run. It must come from wasmtime and must not change while it
             // is mapped; docs/explanation/sandbox.md documents this.
-            #[expect(unsafe_code, reason = "machine code can only be trusted")]
+            #[expect(unsafe_code, reason = "wasmtime cannot verify machine code")]
             let component = unsafe { Component::deserialize_file(engine, path) };
             component.map_err(|error| SandboxError::InvalidGuest { path: path.clone(), reason: format!("{error:#}") })
         }
@@ -68,7 +68,7 @@ impl CustomCodeMemory for InPlaceCodeMemory {
     }
 
     fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
-        // SAFETY: the pages hold nothing but the guest's code, and are never written.
+        // SAFETY: the pages contain only the guest's code and are never written.
         #[expect(unsafe_code, reason = "read-only pages become executable")]
         unsafe {
             rustix::mm::mprotect(start.cast_mut().cast(), length, MprotectFlags::READ | MprotectFlags::EXEC)?;

@@ -18,7 +18,7 @@ use crate::functions::FunctionRunner;
 /// The result of checking one guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuaranteeCheck {
-    /// The guarantee in a few words.
+    /// A short description of the guarantee.
     pub guarantee: &'static str,
     /// The observed violation; `None` if the guarantee held.
     pub violation: Option<String>,
@@ -40,7 +40,7 @@ impl Guarantee {
         Self { name, source, isolation: Isolation::Fresh, time: Limits::MAX.time, holds }
     }
 
-    /// Guarantees that a function which does not end is stopped.
+    /// Checks that a function that does not end is stopped.
     const fn timeout(name: &'static str, source: &'static str) -> Self {
         Self { time: SHORT_TIMEOUT, ..Self::new(name, source, timed_out) }
     }
@@ -49,19 +49,19 @@ impl Guarantee {
 /// Memory limit of the checks; low, so that they are fast.
 const MEMORY_LIMIT: usize = 16 << 20;
 
-/// Time limit of functions that do not end. The others have the default limit.
+/// Time limit of functions that do not end. The others have the maximum.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// How late a timeout may be on a busy machine.
+/// Maximum delay of a timeout on a busy machine.
 const MAX_TIMEOUT_DELAY: Duration = Duration::from_secs(5);
 
 /// Maximum size of the output, with the marker for truncation.
 const MAX_OUTPUT_BYTES: usize = (64 << 10) + 64;
 
-/// Number of runs per function; more than one, to see what a trace leaves behind.
+/// Number of runs per function; more than one, to detect state that a trace leaves behind.
 const RUNS_PER_FUNCTION: usize = 2;
 
-/// Prefixes a source with code that gets access to other modules than the allowed ones.
+/// Prefixes a source with code that gets access to modules that are not allowed.
 macro_rules! with_os {
     ($source:literal) => {
         concat!("import json\nsystem = json.codecs.sys\nload = json.codecs.builtins.__import__\n", $source)
@@ -218,7 +218,7 @@ fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<Guarantee
     let well_behaved = Function::new("eval_afterwards".to_owned(), WELL_BEHAVED);
     let functions = vec![Arc::new(function), Arc::new(well_behaved)];
     let limits = Limits { time: guarantee.time, memory_bytes: MEMORY_LIMIT };
-    // One thread, so that both functions run in the same place.
+    // Use one thread, so that the second function runs where the first one did.
     let functions = FunctionRunner::new(sandbox, functions, limits, guarantee.isolation, 1)?;
     let (trace, context) = (json!({ "n": 1 }), EvalContext::default());
     let runs: Vec<Judgement> = (0..RUNS_PER_FUNCTION).map(|_| functions.judge("eval_it", &trace, &context)).collect();

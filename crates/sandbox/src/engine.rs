@@ -39,7 +39,7 @@ pub(crate) struct Host {
     pub(crate) deadline: Instant,
     /// Maximum size of the instance's memory, in bytes.
     pub(crate) max_memory: usize,
-    /// Whether the instance asked for more.
+    /// Whether the instance requested more.
     pub(crate) hit_memory_limit: bool,
 }
 

@@ -13,11 +13,11 @@ pub struct Function {
     pub source: Arc<str>,
     /// First twelve hex digits of the SHA-256 of the source, and of the options if there are any.
     pub code_hash: String,
-    /// What it uses beside the contract's form.
+    /// The optional features that it uses.
     pub options: EvalOptions,
     /// Whether its second parameter is the context.
     pub takes_context: bool,
-    /// Returns that can only end with an error. They do not prevent the function from running.
+    /// `return` statements that always cause an error. They do not prevent the function from running.
     pub warnings: Vec<Finding>,
 }
 
@@ -42,7 +42,7 @@ impl Function {
         Self { code_hash, options, ..self }
     }
 
-    /// Returns the options in the guest's form; empty for a function in the contract's form.
+    /// Returns the options as JSON for the guest; empty if the function uses no optional feature.
     pub(crate) fn guest_options(&self) -> String {
         if self.options.is_default() && !self.takes_context {
             return String::new();
@@ -86,7 +86,7 @@ pub enum Rule {
     Dunder,
     /// Not exactly one `eval_…` function with the parameters `trace` and, if it needs one, `context`.
     Function,
-    /// A return that can only end with an error, or an invalid `KARAT_RETURNS` or `KARAT_THRESHOLD`.
+    /// A `return` that always causes an error, or an invalid `KARAT_RETURNS` or `KARAT_THRESHOLD`.
     Return,
     /// Too long or too deeply nested.
     Size,

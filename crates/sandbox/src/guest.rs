@@ -19,10 +19,10 @@ const SHORT_HASH_DIGITS: usize = 12;
 const COMPONENT_MAGIC: &[u8] = b"\0asm";
 const CODE_MAGIC: &[u8] = b"\x7fELF";
 
-/// The end of a guest file: a mark and the lengths of the machine code and of the initial memory, as `guest/component.py`
-/// writes them.
+/// The end of a guest file: magic bytes and the lengths of the machine code and of the initial memory, as
+/// `guest/component.py` writes them.
 const TRAILER_BYTES: usize = 24;
-const TRAILER_MARK: &[u8; 8] = b"KARATIMG";
+const TRAILER_MAGIC: &[u8; 8] = b"KARATIMG";
 
 /// The initial memory starts at a multiple of this.
 const IMAGE_ALIGNMENT: usize = 64 << 10;
@@ -41,6 +41,7 @@ struct Embedded {
 #[repr(C, align(65536))]
 struct PageAligned<const LENGTH: usize>([u8; LENGTH]);
 
+/// Python as machine code, with its initial memory.
 pub struct Guest {
     code: Code,
     sha256: String,
@@ -65,21 +66,21 @@ impl Layout {
     /// Reads the end of a file; `None` if it is not a guest.
     pub(crate) fn of(file: &[u8]) -> Option<Self> {
         let end = file.len().checked_sub(TRAILER_BYTES)?;
-        let (mark, lengths) = file[end..].split_first_chunk::<8>()?;
+        let (magic, lengths) = file[end..].split_first_chunk::<8>()?;
         let (code, lengths) = lengths.split_first_chunk::<8>()?;
         let (image, _) = lengths.split_first_chunk::<8>()?;
         let length = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
         let (code, image) = (length(code)?, length(image)?);
         let start = code.checked_next_multiple_of(IMAGE_ALIGNMENT)?;
-        let is_whole = mark == TRAILER_MARK && start.checked_add(image) == Some(end);
+        let is_whole = magic == TRAILER_MAGIC && start.checked_add(image) == Some(end);
         is_whole.then_some(Self { code: 0..code, image: start..end })
     }
 }
 
 impl Guest {
     /// Returns the guest in the given file, or the embedded one.
-    pub fn find(named: Option<&Path>) -> Result<Self, SandboxError> {
-        match (named, EMBEDDED) {
+    pub fn find(path: Option<&Path>) -> Result<Self, SandboxError> {
+        match (path, EMBEDDED) {
             (Some(path), _) => Self::read(path),
             (None, Ok(Embedded { code, sha256, build_tools })) => {
                 Ok(Self { code: Code::Embedded(code), sha256: sha256.to_owned(), build_tools: Some(build_tools) })
@@ -153,9 +154,9 @@ fn sha256(bytes: &[u8]) -> String {
 
 /// Finds the version at the start of `sys.version`: `3.14.0 (main, …`.
 fn python_version(code: &[u8]) -> Option<String> {
-    const AFTER: &[u8] = b" (main, ";
+    const SUFFIX: &[u8] = b" (main, ";
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+');
-    code.windows(AFTER.len()).enumerate().filter(|(_, window)| *window == AFTER).find_map(|(end, _)| {
+    code.windows(SUFFIX.len()).enumerate().filter(|(_, window)| *window == SUFFIX).find_map(|(end, _)| {
         let before = &code[end.saturating_sub(16)..end];
         let start = before.iter().rposition(|byte| !is_part(byte)).map_or(0, |index| index + 1);
         let version = std::str::from_utf8(&before[start..]).ok()?;
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn finds_the_parts_of_a_guest() {
         let mut file = vec![1; IMAGE_ALIGNMENT + 10];
-        file.extend(TRAILER_MARK);
+        file.extend(TRAILER_MAGIC);
         file.extend(5_u64.to_le_bytes());
         file.extend(10_u64.to_le_bytes());
         let image = IMAGE_ALIGNMENT..IMAGE_ALIGNMENT + 10;
@@ -199,8 +200,8 @@ mod tests {
             let error = Guest::find(Some(&path)).err().expect("an invalid guest").to_string();
             assert!(error.contains(expected) && error.contains(&path.display().to_string()), "{error}");
         }
-        for (named, expected) in [(folder.path(), "it is not a file"), (&folder.path().join("none"), "cannot read")] {
-            let error = Guest::find(Some(named)).err().expect("an invalid guest").to_string();
+        for (path, expected) in [(folder.path(), "it is not a file"), (&folder.path().join("none"), "cannot read")] {
+            let error = Guest::find(Some(path)).err().expect("an invalid guest").to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

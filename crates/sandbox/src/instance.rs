@@ -11,7 +11,7 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 use crate::engine::{Host, NoClock, Sandbox};
 use crate::frame::{Frame, FrameKind};
 use crate::function::Function;
-use crate::memory::{Region, RestoreMethod, Restored, Snapshot, take_allocated_regions};
+use crate::memory::{Region, RestoreMethod, RestoreStats, Snapshot, take_allocated_regions};
 
 /// Memory that Python may use to start, before the function's limit applies.
 const STARTUP_MEMORY: usize = 64 << 20;
@@ -46,10 +46,10 @@ pub(crate) enum SourceRun {
     EachTrace,
 }
 
-/// The reason that there is no instance.
+/// The reason why an instance cannot be prepared.
 #[derive(Debug)]
 pub(crate) enum PrepareError {
-    /// No instance can be prepared.
+    /// The function cannot be prepared.
     Function(EvalError),
     /// The source cannot run before the first trace. If it runs for each trace, each gets its error.
     SourceRun,
@@ -177,15 +177,15 @@ impl Instance {
 
     /// Restores the memory from before the first trace. Returns false if that fails.
     ///
-    /// This is all of an instance's state. Its tables and other globals than the stack pointer never change, which the
-    /// build of the guest verifies (`guest/component.py`); the stack pointer is reset by a call that returns, and an
-    /// instance whose call did not return is not used again. No import that returns gives the guest a resource.
+    /// This is all of an instance's state. The build of the guest verifies that its tables never change, nor its
+    /// globals except for the stack pointer (`guest/component.py`). A call that returns resets the stack pointer, and
+    /// an instance whose call did not return is not used again. No import that returns gives the guest a resource.
     pub(crate) fn restore(&mut self) -> bool {
-        let restored = self.snapshot.restore();
-        if let Some(Restored { compared, changed }) = restored {
+        let stats = self.snapshot.restore();
+        if let Some(RestoreStats { compared, changed }) = stats {
             trace!(compared, changed, "restored pages of Python's memory");
         }
-        restored.is_some()
+        stats.is_some()
     }
 }
 

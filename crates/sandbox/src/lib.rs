@@ -23,9 +23,9 @@ mod transcode;
 mod validate;
 mod worker;
 
-pub use adopt::{AdoptError, AdoptedFunction, Framework, adopt, helper_name, unavailable};
+pub use adopt::{AdoptError, AdoptedFunction, Framework, adopt, helper_name, unavailable_reason};
 pub use arrow::{
-    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, Texts,
+    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, TextColumn,
     read_arrow,
 };
 pub use doctor::{GuaranteeCheck, check_guarantees};
@@ -50,6 +50,6 @@ pub enum Isolation {
     /// Every trace starts with the same Python memory, byte for byte, as if it were judged alone.
     #[default]
     Fresh,
-    /// Each trace gets its own namespace in a Python that earlier traces used. Python is put back after an error.
+    /// Each trace gets its own namespace in a Python that earlier traces used. Its memory is restored after an error.
     Shared,
 }

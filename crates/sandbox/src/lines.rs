@@ -17,11 +17,11 @@ pub const MAX_BATCH_BYTES: usize = 1 << 20;
 pub struct Input<K> {
     /// Returned with the judgements.
     pub key: K,
-    /// The trace's JSON text, or why there is none.
+    /// The trace's JSON text, or the reason why it is missing.
     pub text: Result<Vec<u8>, InputError>,
 }
 
-/// The reason that there is no trace at a position in the input.
+/// The reason why there is no trace at a position in the input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     #[error("longer than {} MB", MAX_TRACE_BYTES >> 20)]

@@ -68,7 +68,7 @@ pub(crate) fn root(module: &str) -> &str {
     module.split('.').next().unwrap_or_default()
 }
 
-/// Returns the entry of a list that a module is or belongs to.
+/// Returns the entry of a list that equals a module or contains it.
 pub(crate) fn entry_of<'e>(module: &str, mut entries: impl Iterator<Item = &'e str>) -> Option<&'e str> {
     entries.find(|entry| module.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }

@@ -60,7 +60,7 @@ pub struct Judged<K> {
 pub enum StreamError<E> {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The source of the traces failed; the traces before were judged.
+    /// The source of the traces failed; the traces before the error were judged.
     #[error("cannot read the traces: {0}")]
     Source(E),
 }
@@ -106,7 +106,7 @@ impl Sandbox {
         let jobs = task.jobs.max(1);
         let (out, messages) = unbounded_channel();
         let (work, batches) = sync_channel::<Batch<K>>(jobs);
-        let (permits, allowed) = channel::<()>();
+        let (permits, permit_receiver) = channel::<()>();
         (0..jobs * BATCHES_AHEAD).for_each(|_| {
             let _ = permits.send(());
         });
@@ -116,13 +116,13 @@ impl Sandbox {
             messages,
             judged_queue: Arc::clone(&judged_queue),
             permits,
-            early: BTreeMap::new(),
+            out_of_order: BTreeMap::new(),
             sizes: BTreeMap::new(),
             next: (0, 0),
             end: None,
             stop: Arc::clone(&stop),
         };
-        spawn("karat-traces", READER_STACK, read(traces, allowed, work, out.clone()))?;
+        spawn("karat-traces", READER_STACK, read(traces, permit_receiver, work, out.clone()))?;
         let batches = Arc::new(Mutex::new(batches));
         let task = Arc::new(task.clone());
         for _ in 0..jobs {
@@ -172,7 +172,7 @@ fn spawn(name: &str, stack: usize, work: impl FnOnce() + Send + 'static) -> Resu
 /// Sends batches to the workers without getting too far ahead. The thread is never joined: it may block on input.
 fn read<K, E>(
     traces: impl Iterator<Item = Result<Vec<Input<K>>, E>>,
-    allowed: Receiver<()>,
+    permits: Receiver<()>,
     work: SyncSender<Batch<K>>,
     out: UnboundedSender<Message<E>>,
 ) -> impl FnOnce() {
@@ -186,13 +186,13 @@ fn read<K, E>(
                     return;
                 }
             };
-            if allowed.recv().is_err() {
+            if permits.recv().is_err() {
                 return;
             }
             let batch = batch.into_iter().map(Unjudged::Text).collect();
             match work.try_send((number, batch)) {
                 Ok(()) => {}
-                // All threads are busy, so convert the traces meanwhile.
+                // All threads are busy, so convert the traces in the meantime.
                 Err(TrySendError::Full((number, batch))) => {
                     let converted = batch.into_iter().map(|trace| {
                         let (judged, trace) = trace.convert();
@@ -280,7 +280,7 @@ impl<K> Thread<K> {
     }
 }
 
-/// A trace in Python's marshal format, or why it cannot be read.
+/// A trace in Python's marshal format, or the reason why it cannot be read.
 type Trace = Result<Vec<u8>, EvalError>;
 
 fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
@@ -311,7 +311,7 @@ pub struct JudgementStream<K, E> {
     /// Each permit lets the reader send one more batch.
     permits: Sender<()>,
     /// Traces that were judged out of order.
-    early: BTreeMap<(u64, usize), Judged<K>>,
+    out_of_order: BTreeMap<(u64, usize), Judged<K>>,
     /// Number of traces in each completed batch.
     sizes: BTreeMap<u64, usize>,
     /// The next batch number and index to return.
@@ -345,7 +345,7 @@ impl<K, E> JudgementStream<K, E> {
                 }
                 Ok(Some(Message::End(number, error))) => self.end = Some((number, error)),
                 Ok(None) => {
-                    let reason = "a sandbox thread ended before its work was done".to_owned();
+                    let reason = "a sandbox thread ended before it finished its work".to_owned();
                     return Err(SandboxError::Engine(reason).into());
                 }
                 // Look for traces of an unfinished batch.
@@ -357,11 +357,11 @@ impl<K, E> JudgementStream<K, E> {
     /// Returns the next judged traces without waiting.
     pub fn take_ready(&mut self) -> Vec<Judged<K>> {
         let judged = std::mem::take(&mut *self.judged_queue.lock().unwrap_or_else(PoisonError::into_inner));
-        self.early.extend(judged.into_iter().map(|(number, index, judged)| ((number, index), judged)));
+        self.out_of_order.extend(judged.into_iter().map(|(number, index, judged)| ((number, index), judged)));
         let mut ready = Vec::new();
         loop {
             let (number, index) = self.next;
-            if let Some(judged) = self.early.remove(&(number, index)) {
+            if let Some(judged) = self.out_of_order.remove(&(number, index)) {
                 self.next.1 += 1;
                 ready.push(judged);
             } else if self.sizes.get(&number) == Some(&index) {

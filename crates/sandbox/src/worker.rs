@@ -30,11 +30,11 @@ struct CacheEntry {
 }
 
 enum Python {
-    /// Nothing ran in it since it was started or restored.
+    /// Started or restored, and not used since.
     New(Instance),
-    /// Traces were judged in it, with shared isolation.
+    /// Used by earlier traces, with shared isolation.
     Used(Instance),
-    /// The function cannot be prepared, and a retry would fail the same way.
+    /// The function cannot be prepared; a retry would fail in the same way.
     Failed(EvalError),
 }
 
@@ -81,7 +81,7 @@ impl Worker {
         judgement
     }
 
-    /// Runs a function in an instance in which nothing ran before, and returns what to keep of it.
+    /// Runs a function in an unused instance. Also returns what to cache.
     fn run(&self, mut instance: Instance, trace: &[u8]) -> (Judgement, Option<Python>) {
         let output = instance.judge(trace.to_vec(), self.limits);
         (output.judgement, self.recycle(instance, output.state))
@@ -109,7 +109,7 @@ impl Worker {
 
     fn start(&mut self, function: &Arc<Function>) -> Result<Instance, EvalError> {
         let is_failing = |failing: &Arc<Function>| Arc::ptr_eq(failing, function);
-        // With shared isolation, a namespace for each trace is all that separates them.
+        // Shared isolation separates traces only by namespace, so the source must run for each trace.
         if self.isolation == Isolation::Fresh && !self.failing_sources.iter().any(is_failing) {
             match Instance::prepare(&self.sandbox, function, self.limits, SourceRun::Once) {
                 Ok(instance) => return Ok(instance),

@@ -9,7 +9,7 @@ use karat_json::text::snake_case;
 use karat_project::{create_file, read_file};
 use karat_sandbox::{
     AdoptError, AdoptedFunction, Finding, Framework, Function, FunctionRunner, OPTIONAL_MODULES, ProjectRules, Rule,
-    adopt, helper_name, unavailable, validate_with,
+    adopt, helper_name, unavailable_reason, validate_with,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -196,7 +196,7 @@ fn validate_adopted(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String
     let rules =
         ProjectRules { imports: &imports, returns: ReturnForm::Flexible, helper: &helper, ..ProjectRules::default() };
     let obstacle = |finding: Finding| match adopted.code.get(finding.range) {
-        Some(module) if finding.rule == Rule::Import && !helpers.contains_key(module) => unavailable(module),
+        Some(module) if finding.rule == Rule::Import && !helpers.contains_key(module) => unavailable_reason(module),
         _ => format!("it is refused: {}", finding.message),
     };
     validate_with(adopted.code.as_bytes(), &rules).map_err(|findings| {

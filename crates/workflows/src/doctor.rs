@@ -31,7 +31,7 @@ pub struct DoctorReport {
     pub limits: LimitsReport,
     /// The isolation modes; the first is the default.
     pub isolation: [&'static str; 2],
-    /// How Python's memory is put back after each trace: `write-protection` (fastest), `private-pages` or `full-copy`.
+    /// How Python's memory is restored after each trace: `write-protection` (fastest), `private-pages` or `full-copy`.
     pub restore_method: &'static str,
     /// The guarantees of the sandbox, each tested.
     #[serde(rename = "promises")]

@@ -25,7 +25,7 @@ pub fn guest_text(guest: &GuestReport) -> String {
     row("Python", &python) + &row("guest", &format!("{}, {origin}", guest.hash))
 }
 
-/// Renders the limits, the isolation and how memory is put back.
+/// Renders the limits, the isolation and the method of restoring memory.
 pub fn limits_text(load_ms: u64, limits: LimitsReport, restore_method: &str) -> String {
     let LimitsReport { time_ms, memory_mb, output_kb } = limits;
     row("", &format!("loaded in {}", duration_text(load_ms)))
@@ -37,7 +37,7 @@ pub fn limits_text(load_ms: u64, limits: LimitsReport, restore_method: &str) -> 
 
 fn restore_text(method: &str) -> String {
     let explanation = match method {
-        "write-protection" => "only written pages are put back",
+        "write-protection" => "only written pages are restored",
         "private-pages" => "pages that were ever written are compared",
         _ => "all memory is copied after each trace, which takes about 1 ms",
     };

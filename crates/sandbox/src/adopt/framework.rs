@@ -1,4 +1,4 @@
-//! Frameworks, and how their evaluators are recognised.
+//! The supported frameworks, and the detection of their evaluators.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -65,8 +65,8 @@ impl Framework {
         }
     }
 
-    /// Returns what evaluators can ask for, with the expression that fills it. The first names of the list decide in
-    /// case of doubt.
+    /// Returns the parameters that evaluators may declare, each with the expression that karat passes. Positional
+    /// arguments follow this order.
     pub(super) fn arguments(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Promptfoo => &[("output", "_output(trace)"), ("context", "_promptfoo_context(trace, context)")],
@@ -127,7 +127,7 @@ pub(super) fn imported_frameworks(body: &[Stmt]) -> BTreeSet<Framework> {
     Framework::ALL.into_iter().filter(is_imported).collect()
 }
 
-/// A recognised evaluator.
+/// An evaluator of a framework.
 pub(super) struct Evaluator<'a> {
     pub(super) framework: Framework,
     pub(super) form: Form<'a>,
@@ -135,12 +135,12 @@ pub(super) struct Evaluator<'a> {
 
 pub(super) enum Form<'a> {
     Function(&'a StmtFunctionDef),
-    /// A class with a method that scores.
+    /// A class with a scoring method.
     Class(&'a StmtClassDef),
 }
 
 impl<'a> Evaluator<'a> {
-    /// Recognises an evaluator; a function that was named needs less evidence.
+    /// Recognises an evaluator. `is_named` relaxes the checks for a function that the user named.
     pub(super) fn recognise(stmt: &'a Stmt, imported: &BTreeSet<Framework>, is_named: bool) -> Option<Self> {
         match stmt {
             Stmt::FunctionDef(function) => {
@@ -162,12 +162,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns what is different from the framework.
+    /// Returns the differences from the framework.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = match self.framework {
             Framework::Promptfoo => vec!["a number passes above 0, as in promptfoo without a threshold".to_owned()],
             Framework::Deepeval => vec!["it passes if is_successful() returns True".to_owned()],
-            _ => vec!["a number passes from 0.5 on: change KARAT_THRESHOLD in the file".to_owned()],
+            _ => vec!["a number of at least 0.5 passes: change KARAT_THRESHOLD in the file".to_owned()],
         };
         let reads_reference = match &self.form {
             Form::Function(function) => function.parameters.iter().any(|parameter| {
@@ -177,7 +177,7 @@ impl<'a> Evaluator<'a> {
             Form::Class(_) => true,
         };
         if self.is_async() {
-            notes.push("it is async: it must not wait for anything outside".to_owned());
+            notes.push("it is async: it must not await external calls".to_owned());
         }
         if reads_reference {
             notes.push("the expected value is the 'reference' of the entry in 'expect.evals'".to_owned());
@@ -185,12 +185,12 @@ impl<'a> Evaluator<'a> {
         notes
     }
 
-    /// Whether it is a coroutine.
+    /// Whether the evaluator is a coroutine.
     pub(super) fn is_async(&self) -> bool {
         matches!(self.form, Form::Function(function) if function.is_async)
     }
 
-    /// Returns why the evaluator cannot run, from its signature.
+    /// Returns the reasons in the signature why the evaluator cannot run.
     pub(super) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
         match &self.form {
@@ -207,7 +207,7 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Framework {
-    /// Returns the method of an evaluator's class that scores.
+    /// Returns the scoring method of an evaluator's class.
     pub(super) fn scoring_method(self) -> &'static str {
         match self {
             Self::Deepeval => "measure",
@@ -273,24 +273,24 @@ fn framework_of_function(
     } else {
         None
     };
-    // Several frameworks use the same names: what the file imports decides.
-    let fits = |framework: &Framework| fills(*framework, function);
+    // Several frameworks use the same names, so the imports of the file decide.
+    let fits = |framework: &Framework| can_fill_parameters(*framework, function);
     let by_import = || imported.iter().copied().find(fits);
-    let is_scored = has("output") || has("outputs");
+    let takes_output = has("output") || has("outputs");
     match by_name {
         Some(framework) if fits(&framework) && (imported.is_empty() || imported.contains(&framework)) => {
             Some(framework)
         }
-        _ if is_scored || is_named => by_import().or(by_name).or_else(|| {
-            // A plain function of the output, as autoevals, Langfuse and others accept it.
-            (is_named && is_scored).then(|| Framework::ALL.into_iter().find(fits)).flatten()
+        _ if takes_output || is_named => by_import().or(by_name).or_else(|| {
+            // autoevals, Langfuse and others accept a plain function of the output.
+            (is_named && takes_output).then(|| Framework::ALL.into_iter().find(fits)).flatten()
         }),
         _ => None,
     }
 }
 
 /// Whether a framework can fill the parameters of a function that have no default.
-fn fills(framework: Framework, function: &StmtFunctionDef) -> bool {
+fn can_fill_parameters(framework: Framework, function: &StmtFunctionDef) -> bool {
     let known = framework.arguments();
     let mut required = function.parameters.iter_non_variadic_params().filter(|parameter| parameter.default.is_none());
     required.all(|parameter| known.iter().any(|(name, _)| parameter.name() == *name))

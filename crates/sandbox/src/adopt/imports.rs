@@ -13,7 +13,7 @@ pub(super) struct Imported<'a> {
     pub(super) module: String,
     /// The name that is imported from the module; `None` for the module itself.
     pub(super) member: Option<&'a str>,
-    /// The name that it gets.
+    /// The name after `as`.
     pub(super) alias: Option<&'a str>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Imported<'a> {
         }
     }
 
-    /// Returns the name that it binds.
+    /// Returns the name that the import binds.
     pub(super) fn bound(&self) -> &str {
         self.alias.or(self.member).unwrap_or_else(|| root(&self.module))
     }
@@ -80,7 +80,7 @@ pub(super) fn origin_of(module: &str, framework: Framework, has_module: &dyn Fn(
         return if has_module(local) && !local.is_empty() {
             ModuleOrigin::Helper
         } else {
-            ModuleOrigin::Unavailable(format!("it imports '{module}', which is not a file beside it"))
+            ModuleOrigin::Unavailable(format!("it imports '{module}', which is not a file in its folder"))
         };
     }
     if is_common(module) || module == "__future__" {
@@ -99,11 +99,11 @@ pub(super) fn origin_of(module: &str, framework: Framework, has_module: &dyn Fn(
     if has_module(module) {
         return ModuleOrigin::Helper;
     }
-    ModuleOrigin::Unavailable(unavailable(module))
+    ModuleOrigin::Unavailable(unavailable_reason(module))
 }
 
-/// Says why a module is not available.
-pub fn unavailable(module: &str) -> String {
+/// Returns the reason why the sandbox does not have a module.
+pub fn unavailable_reason(module: &str) -> String {
     const REASONS: [(&str, &[&str]); 4] = [
         (
             "a model",
@@ -153,11 +153,11 @@ pub fn unavailable(module: &str) -> String {
                 "time",
             ],
         ),
-        ("a package with machine code", &["cv2", "numpy", "pandas", "PIL", "scipy", "sklearn", "spacy", "rapidfuzz"]),
+        ("native code", &["cv2", "numpy", "pandas", "PIL", "scipy", "sklearn", "spacy", "rapidfuzz"]),
     ];
-    let need = REASONS.iter().find(|(_, modules)| modules.contains(&root(module)));
-    match need {
-        Some((need, _)) => format!("it imports '{module}', which needs {need}"),
+    let requirement = REASONS.iter().find(|(_, modules)| modules.contains(&root(module)));
+    match requirement {
+        Some((requirement, _)) => format!("it imports '{module}', which needs {requirement}"),
         None => format!("it imports '{module}', which the sandbox does not have"),
     }
 }

@@ -1,7 +1,7 @@
 //! Adopts evaluators of other frameworks: writes an eval function around their unchanged code.
 //!
-//! The code of the evaluator and what it refers to is copied statement by statement. Classes of the framework are
-//! replaced by stand-ins, and an eval function calls the evaluator with what it asks for.
+//! The statements of the evaluator and of everything it refers to are copied unchanged. Stand-ins replace the classes
+//! of the framework, and an eval function calls the evaluator with the arguments that it declares.
 
 mod framework;
 mod imports;
@@ -13,7 +13,7 @@ use ruff_python_ast::{ModModule, Stmt};
 
 use self::framework::Evaluator;
 pub use self::framework::Framework;
-pub use self::imports::unavailable;
+pub use self::imports::unavailable_reason;
 use self::imports::{Imported, ModuleOrigin, origin_of};
 use self::slice::Slice;
 pub use self::wrapper::helper_name;
@@ -35,13 +35,13 @@ pub struct AdoptedFunction {
     pub imports: Vec<String>,
     /// Modules of the file's folder that must be copied to the folder of eval functions.
     pub helpers: Vec<String>,
-    /// What is different from the framework.
+    /// Differences from the framework.
     pub notes: Vec<String>,
-    /// Why the code cannot run in the sandbox.
+    /// Reasons why the code cannot run in the sandbox.
     pub obstacles: Vec<String>,
 }
 
-/// Why no evaluator can be adopted.
+/// The reason why no evaluator can be adopted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdoptError {
     #[error("{0}")]
@@ -54,8 +54,8 @@ pub enum AdoptError {
     Several(Vec<String>),
 }
 
-/// Adopts the function or class with the given name, or the only one that is recognised. `has_module` tells whether a
-/// module is a file beside the evaluator's.
+/// Adopts the function or class with the given name, or the only one that is recognised. `has_module` returns
+/// whether a module is a file in the evaluator's folder.
 pub fn adopt(
     source: &[u8],
     name: Option<&str>,
@@ -90,10 +90,10 @@ fn adopt_from(
         notes: evaluator.notes(),
         obstacles: evaluator.obstacles(),
     };
-    let mut lines = Vec::new();
+    let mut items = Vec::new();
     for &stmt in &slice.statements {
         let Some(imported) = Imported::of(stmt, &slice.names) else {
-            lines.push(wrapper::Line::Statement(stmt));
+            items.push(wrapper::SourceItem::Statement(stmt));
             continue;
         };
         for import in imported {
@@ -104,18 +104,18 @@ fn adopt_from(
                 ModuleOrigin::Helper => adopted.helpers.push(root(import.module.trim_start_matches('.')).to_owned()),
                 ModuleOrigin::Unavailable(ref reason) => adopted.obstacles.push(reason.clone()),
             }
-            lines.push(wrapper::Line::Import { import, is_stand_in: matches!(origin, ModuleOrigin::StandIn) });
+            items.push(wrapper::SourceItem::Import { import, is_stand_in: matches!(origin, ModuleOrigin::StandIn) });
         }
     }
-    let parts = wrapper::Parts {
+    let generator = wrapper::CodeGenerator {
         evaluator: &evaluator,
         name: &adopted.name,
-        lines: &lines,
+        items: &items,
         text,
         is_split: slice.has_eval_name,
     };
-    match parts.code() {
-        Ok(wrapper::Code { main, helper, notes }) => {
+    match generator.generate() {
+        Ok(wrapper::GeneratedCode { main, helper, notes }) => {
             (adopted.code, adopted.helper) = (main, helper);
             adopted.notes.extend(notes);
         }

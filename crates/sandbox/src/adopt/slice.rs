@@ -8,14 +8,14 @@ use ruff_python_ast::{Expr, ExprContext, Identifier, ModModule, Stmt};
 /// The statements, in the order of the module.
 pub(super) struct Slice<'a> {
     pub(super) statements: Vec<&'a Stmt>,
-    /// The names that they refer to.
+    /// The names that the statements refer to.
     pub(super) names: BTreeSet<&'a str>,
-    /// Whether one of them binds a name with the prefix of eval functions.
+    /// Whether a statement binds a name with the prefix of eval functions.
     pub(super) has_eval_name: bool,
 }
 
 impl<'a> Slice<'a> {
-    /// Returns the top-level statements that bind a name or what they refer to.
+    /// Returns the top-level statements that bind a name, and those that bind the names that they use.
     pub(super) fn of(module: &'a ModModule, name: &'a str) -> Self {
         let names: Vec<Names<'a>> = module.body.iter().map(Names::of).collect();
         let mut wanted = BTreeSet::from([name]);

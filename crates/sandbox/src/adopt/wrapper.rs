@@ -17,17 +17,17 @@ const PHOENIX: &str = include_str!("stand_ins/phoenix.py");
 const PROMPTFOO: &str = include_str!("stand_ins/promptfoo.py");
 
 /// A part of the code to copy.
-pub(super) enum Line<'a> {
+pub(super) enum SourceItem<'a> {
     Statement(&'a Stmt),
     Import { import: Imported<'a>, is_stand_in: bool },
 }
 
-/// What the code of an adopted function consists of.
-pub(super) struct Parts<'p, 'a> {
+/// Generates the code of an adopted function.
+pub(super) struct CodeGenerator<'p, 'a> {
     pub(super) evaluator: &'p Evaluator<'a>,
     /// The name of the eval function.
     pub(super) name: &'p str,
-    pub(super) lines: &'p [Line<'a>],
+    pub(super) items: &'p [SourceItem<'a>],
     /// The text of the file.
     pub(super) text: &'p str,
     /// Whether the evaluator must be in a module of its own.
@@ -35,7 +35,7 @@ pub(super) struct Parts<'p, 'a> {
 }
 
 /// The code of an adopted function.
-pub(super) struct Code {
+pub(super) struct GeneratedCode {
     pub(super) main: String,
     pub(super) helper: Option<String>,
     pub(super) notes: Vec<String>,
@@ -43,12 +43,12 @@ pub(super) struct Code {
 
 const SETTINGS: &str = "KARAT_RETURNS = \"flexible\"\nKARAT_THRESHOLD = 0.5\n";
 
-/// Functions of the stand-ins that calls use.
-const CALLED: [&str; 12] = [
+/// Functions of the stand-ins that generated calls use.
+const STAND_IN_FUNCTIONS: [&str; 12] = [
     "_Example",
     "_Fields",
     "_Run",
-    "_finish",
+    "_await_result",
     "_input",
     "_item",
     "_measure",
@@ -59,9 +59,9 @@ const CALLED: [&str; 12] = [
     "_sample",
 ];
 
-impl Parts<'_, '_> {
-    /// Returns the code, or the parameters that cannot be filled.
-    pub(super) fn code(&self) -> Result<Code, Vec<String>> {
+impl CodeGenerator<'_, '_> {
+    /// Generates the code. Returns an error with the parameters that cannot be filled.
+    pub(super) fn generate(&self) -> Result<GeneratedCode, Vec<String>> {
         let framework = self.evaluator.framework;
         let source_name = self.evaluator.name();
         let title = format!("\"\"\"Adopted from {source_name}, an evaluator of {framework}.\"\"\"\n");
@@ -75,39 +75,39 @@ impl Parts<'_, '_> {
         );
         let called = if self.is_split { "_evaluator" } else { source_name };
         let call = self.call(called)?;
-        let value = if self.evaluator.is_async() { format!("_finish({call})") } else { call.clone() };
+        let value = if self.evaluator.is_async() { format!("_await_result({call})") } else { call.clone() };
         let function = format!("def {}(trace, context):\n    return _verdict({value})\n", self.name);
         let head = format!("{title}\n{future}");
         if !self.is_split {
             let main = format!("{head}{SETTINGS}\n\n{body}\n\n{function}");
-            return Ok(Code { main, helper: None, notes });
+            return Ok(GeneratedCode { main, helper: None, notes });
         }
         let module = helper_name(self.name);
         let used: Vec<String> =
-            CALLED.iter().filter(|name| value.contains(*name)).map(|name| format!(", {name}")).collect();
+            STAND_IN_FUNCTIONS.iter().filter(|name| value.contains(*name)).map(|name| format!(", {name}")).collect();
         let used = used.concat();
         let import = format!("from {module} import _verdict{used}\nfrom {module} import {source_name} as _evaluator\n");
         let main = format!("{title}\n{import}\n{SETTINGS}\n\n{function}");
-        Ok(Code { main, helper: Some(format!("{head}{SETTINGS}\n\n{body}")), notes })
+        Ok(GeneratedCode { main, helper: Some(format!("{head}{SETTINGS}\n\n{body}")), notes })
     }
 
-    /// Returns the import statements that fulfil a condition.
-    fn imports(&self, is_wanted: impl Fn(&Imported<'_>, bool) -> bool) -> String {
-        let statement = |line: &Line<'_>| match line {
-            Line::Import { import, is_stand_in } if is_wanted(import, *is_stand_in) => {
+    /// Returns the import statements that match a predicate.
+    fn imports(&self, matches: impl Fn(&Imported<'_>, bool) -> bool) -> String {
+        let statement = |item: &SourceItem<'_>| match item {
+            SourceItem::Import { import, is_stand_in } if matches(import, *is_stand_in) => {
                 Some(format!("{}\n", import.statement()))
             }
             _ => None,
         };
-        self.lines.iter().filter_map(statement).collect()
+        self.items.iter().filter_map(statement).collect()
     }
 
-    /// Returns assignments for what is imported from the framework, and notes on what has no stand-in.
+    /// Returns assignments for names imported from the framework, and notes on names without a stand-in.
     fn stand_ins(&self) -> (String, Vec<String>) {
         let source = stand_in(self.evaluator.framework);
         let (mut lines, mut notes) = (String::new(), Vec::new());
-        for line in self.lines {
-            let Line::Import { import, is_stand_in: true } = line else { continue };
+        for item in self.items {
+            let SourceItem::Import { import, is_stand_in: true } = item else { continue };
             let bound = import.bound();
             match import.member {
                 None => lines.extend([bound, " = _Package()\n"]),
@@ -131,12 +131,12 @@ impl Parts<'_, '_> {
         (lines, notes)
     }
 
-    /// Returns the statements of the evaluator and what it refers to.
+    /// Returns the statements of the evaluator and of everything it refers to.
     fn evaluator_code(&self) -> String {
         let mut code = self.imports(|import, is_stand_in| !is_stand_in && import.module != "__future__");
         let mut end: Option<usize> = None;
-        for line in self.lines {
-            let Line::Statement(stmt) = line else { continue };
+        for item in self.items {
+            let SourceItem::Statement(stmt) = item else { continue };
             let gap = end.and_then(|end| self.text.get(end..stmt.start().to_usize()));
             if gap.is_some_and(|gap| gap.matches('\n').count() > 1) || (gap.is_none() && !code.is_empty()) {
                 code.push_str("\n\n");

@@ -8,9 +8,9 @@ use super::ArrowError;
 
 /// A string column of one record batch.
 #[derive(Debug, Clone)]
-pub struct Texts(ArrayRef);
+pub struct TextColumn(ArrayRef);
 
-impl Texts {
+impl TextColumn {
     pub(super) fn new(column: &ArrayRef) -> Self {
         Self(ArrayRef::clone(column))
     }
@@ -38,7 +38,7 @@ impl Texts {
     }
 }
 
-/// Finds a string column by name; of several, the last, as in JSON.
+/// Finds a string column by name. If several columns have the name, returns the last, as for keys in JSON.
 pub(super) fn find(schema: &Schema, name: &str) -> Result<usize, ArrowError> {
     let Some(index) = schema.fields().iter().rposition(|field| field.name() == name) else {
         let columns = schema.fields().iter().map(|field| field.name().clone()).collect();

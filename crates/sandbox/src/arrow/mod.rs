@@ -8,7 +8,7 @@ mod guard;
 mod rows;
 mod traces;
 
-pub use column::Texts;
+pub use column::TextColumn;
 pub use rows::ArrowRows;
 pub use traces::{ArrowBatch, ArrowBatches, ArrowColumns, ArrowTraces, read_arrow};
 

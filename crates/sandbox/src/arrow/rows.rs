@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use karat_core::judgement::ErrorKind;
 use karat_evals::execution::Execution;
 
-/// Maximum bytes of text in a record batch, which bounds memory and column size whatever functions print.
+/// Maximum bytes of text in a record batch, which bounds memory and column size for any output of the functions.
 const MAX_BATCH_TEXT_BYTES: usize = 64 << 20;
 
 const TIME_ZONE: &str = "UTC";
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn written_rows_are_read_back() {
+    fn reads_back_written_rows() {
         let mut bytes = Vec::new();
         let mut rows = ArrowRows::new(&mut bytes).expect("written");
         rows.push(&row(Some("t1"), None)).expect("written");

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 
-use super::column::{Texts, find};
+use super::column::{TextColumn, find};
 use super::guard::catch_panics;
 use super::{ArrowError, FILE_MAGIC, STREAM_MAGIC};
 use crate::lines::{Input, InputError, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit};
@@ -36,7 +36,7 @@ const DEFAULT_TRACE_ID: &str = "trace_id";
 pub struct ArrowBatch {
     pub rows: usize,
     /// The column of trace ids, if there is one.
-    pub trace_ids: Option<Texts>,
+    pub trace_ids: Option<TextColumn>,
 }
 
 /// Receives each record batch before its first trace is returned.
@@ -49,7 +49,7 @@ pub struct ArrowTraces<R: Read> {
     trace_id: Option<usize>,
     batches: SyncSender<ArrowBatch>,
     /// The current record batch's traces, number of rows and next row.
-    current: Option<(Texts, usize, usize)>,
+    current: Option<(TextColumn, usize, usize)>,
     /// Number of rows and record batches read so far.
     rows: u64,
     record_batches: u64,
@@ -147,9 +147,9 @@ impl<R: Read> Iterator for ArrowTraces<R> {
 impl<R: Read> ArrowTraces<R> {
     fn start_batch(&mut self, batch: &RecordBatch) -> Result<(), ()> {
         self.record_batches += 1;
-        let trace_ids = self.trace_id.map(|index| Texts::new(batch.column(index)));
+        let trace_ids = self.trace_id.map(|index| TextColumn::new(batch.column(index)));
         let rows = batch.num_rows();
-        self.current = Some((Texts::new(batch.column(self.trace)), rows, 0));
+        self.current = Some((TextColumn::new(batch.column(self.trace)), rows, 0));
         self.batches.send(ArrowBatch { rows, trace_ids }).map_err(drop)
     }
 

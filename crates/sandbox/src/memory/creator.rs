@@ -23,7 +23,7 @@ pub(crate) fn take_allocated_regions() -> Vec<Arc<Region>> {
 pub(crate) struct RegionCreator(pub(crate) Arc<MemoryImage>);
 
 // SAFETY: every region is new, has the requested size, and ends with guard pages. Its content is that of the data
-// segments that the build took out of the guest.
+// segments that the build extracted from the guest.
 #[expect(unsafe_code, reason = "the engine relies on this implementation")]
 unsafe impl MemoryCreator for RegionCreator {
     fn new_memory(

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The initial memory of every instance: the same bytes in the program's memory and, if possible, in a file.
 pub(crate) struct MemoryImage {
     bytes: Cow<'static, [u8]>,
-    /// A file that has the bytes at an offset.
+    /// A file with the bytes, and their offset.
     file: Option<(File, u64)>,
 }
 
@@ -52,7 +52,7 @@ fn program_file(bytes: &'static [u8]) -> Option<(File, u64)> {
         let path = &rest[rest.find('/')?..];
         (from <= start && end <= to && Path::new(path) == program).then(|| offset + start - from)
     })?;
-    // This file stays the same if another one takes its name.
+    // This link names the running program even if its file is replaced.
     let file = File::open("/proc/self/exe").ok()?;
     has_bytes_at(&file, offset, bytes).then_some((file, offset))
 }

@@ -1,19 +1,19 @@
-//! How written pages are found.
+//! Methods of restoring written pages.
 
 use std::sync::OnceLock;
 
-/// How Python's memory is put back after a trace. The result is the same; the time differs.
+/// A method of restoring Python's memory after a trace. The methods differ only in speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreMethod {
-    /// The system records written pages (Linux 6.7 or newer, with `userfaultfd`), and only these are put back.
+    /// The system records written pages (Linux 6.7 or newer, with `userfaultfd`), and only these are restored.
     WriteProtection,
-    /// All pages that were ever written are compared and put back (Linux 6.7 or newer).
+    /// All pages that were ever written are compared and restored (Linux 6.7 or newer).
     PrivatePages,
     /// All of the memory is copied.
     FullCopy,
 }
 
-/// Selects a method in benchmarks and tests.
+/// The environment variable that selects a method in benchmarks and tests.
 const VARIABLE: &str = "KARAT_RESTORE_METHOD";
 
 impl RestoreMethod {
@@ -27,13 +27,13 @@ impl RestoreMethod {
         }
     }
 
-    /// Returns the fastest method that works on this system, or a slower one that the environment names.
+    /// Returns the fastest method that works on this system, or a slower one from the environment variable.
     pub fn detect() -> Self {
         static FASTEST: OnceLock<RestoreMethod> = OnceLock::new();
         *FASTEST.get_or_init(|| {
-            let named = std::env::var(VARIABLE).ok();
-            let named = Self::ALL.into_iter().position(|method| Some(method.name()) == named.as_deref());
-            let mut methods = Self::ALL.into_iter().skip(named.unwrap_or_default());
+            let requested = std::env::var(VARIABLE).ok();
+            let first = Self::ALL.into_iter().position(|method| Some(method.name()) == requested.as_deref());
+            let mut methods = Self::ALL.into_iter().skip(first.unwrap_or_default());
             methods.find(|method| method.is_available()).unwrap_or(Self::FullCopy)
         })
     }

@@ -18,7 +18,7 @@ pub(crate) struct Region {
     /// Size of the accessible part.
     size: AtomicUsize,
     image: Arc<MemoryImage>,
-    /// Whether the start is a private mapping of the image's file, so that only written pages are in memory of its own.
+    /// Whether the start is a private mapping of the image's file, so that only written pages are copied.
     is_mapped: bool,
 }
 
@@ -30,14 +30,14 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Reserves address space, of which the image's part is accessible and has its content.
+    /// Reserves address space. Its start is accessible and contains the image.
     pub(crate) fn new(reserved: usize, image: Arc<MemoryImage>) -> io::Result<Self> {
         // SAFETY: new pages at an address that the system chooses.
         #[expect(unsafe_code, reason = "pages for an instance")]
         let base =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::empty(), MapFlags::PRIVATE)? };
         let mut region = Self { base, reserved, size: AtomicUsize::new(0), image, is_mapped: false };
-        region.keep_small_pages();
+        region.disable_huge_pages();
         let length = region.image.bytes().len();
         if length > reserved {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -68,8 +68,8 @@ impl Region {
         mapped.is_ok()
     }
 
-    /// Asks for pages of the smallest size, so that writes are found exactly.
-    fn keep_small_pages(&self) {
+    /// Disables huge pages, so that a write marks only a small page.
+    fn disable_huge_pages(&self) {
         #[cfg(target_os = "linux")]
         // SAFETY: this only affects how the system manages the pages of this region.
         #[expect(unsafe_code, reason = "advice about owned pages")]
@@ -115,7 +115,7 @@ impl Region {
         unsafe {
             rustix::mm::madvise(self.base.byte_add(from), to - from, Advice::LinuxDontNeed)
         }
-        // Other systems keep the content of pages after such advice. They have no mapping of the image.
+        // Other systems keep the content of pages after this advice, and do not map the image.
         #[cfg(not(target_os = "linux"))]
         // SAFETY: as above.
         #[expect(unsafe_code, reason = "replaces pages with untouched ones")]

@@ -19,7 +19,7 @@ use rustix::param::page_size;
 
 use super::pages::RestoreMethod;
 
-/// Asks for the protection of pages (`UFFDIO_WRITEPROTECT_MODE_WP`); without it, pages are unprotected.
+/// Requests the protection of pages (`UFFDIO_WRITEPROTECT_MODE_WP`); without it, pages are unprotected.
 const PROTECT: u64 = 1;
 
 const UFFDIO_API: Opcode = opcode::read_write::<uffdio_api>(0xAA, 0x3F);
@@ -27,7 +27,7 @@ const UFFDIO_REGISTER: Opcode = opcode::read_write::<uffdio_register>(0xAA, 0x00
 const UFFDIO_WRITEPROTECT: Opcode = opcode::read_write::<uffdio_writeprotect>(0xAA, 0x06);
 const PAGEMAP_SCAN: Opcode = opcode::read_write::<pm_scan_arg>(b'f', 16);
 
-/// Number of ranges that one scan returns at most; more take further scans.
+/// Maximum number of ranges per scan; more ranges need further scans.
 const RANGES_PER_SCAN: usize = 512;
 
 static PAGEMAP: LazyLock<Option<File>> = LazyLock::new(|| File::open("/proc/self/pagemap").ok());
@@ -39,14 +39,14 @@ static USERFAULTFD: LazyLock<Option<OwnedFd>> = LazyLock::new(|| {
     let descriptor = unsafe { rustix::mm::userfaultfd(flags) }.ok()?;
     let mut api = uffdio_api { api: UFFD_API.into(), features: UFFD_FEATURE_WP_ASYNC.into(), ioctls: 0 };
     // SAFETY: the argument has the type that this operation expects.
-    #[expect(unsafe_code, reason = "agrees on the features")]
+    #[expect(unsafe_code, reason = "negotiates features")]
     unsafe { ioctl(&descriptor, Updater::<UFFDIO_API, _>::new(&mut api)) }.ok()?;
     Some(descriptor)
 });
 
-/// Which pages a scan reports.
+/// The kind of pages that a scan reports.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reported {
+pub(super) enum PageKind {
     /// Pages that were written since they were protected. The whole range must have been protected before.
     Written,
     /// Pages in memory that are not those of a mapped file. Untouched pages are not reported.
@@ -78,11 +78,11 @@ unsafe impl Ioctl for Scan {
     }
 }
 
-/// Calls `report` with the ranges of reported pages, as offsets from the start.
+/// Calls `report` with the ranges of pages of a kind, as offsets from the start.
 pub(super) fn scan(
     start: *const u8,
     length: usize,
-    reported: Reported,
+    kind: PageKind,
     mut report: impl FnMut(Range<usize>),
 ) -> io::Result<()> {
     let pagemap = PAGEMAP.as_ref().ok_or(io::Errno::NOENT)?;
@@ -103,14 +103,14 @@ pub(super) fn scan(
         category_anyof_mask: 0,
         return_mask: 0,
     };
-    match reported {
-        // The system has a fast implementation of exactly this.
-        Reported::Written => {
+    match kind {
+        // The kernel has a fast path for exactly this query.
+        PageKind::Written => {
             argument.flags = PM_SCAN_CHECK_WPASYNC.into();
             argument.category_mask = PAGE_IS_WRITTEN.into();
             argument.return_mask = PAGE_IS_WRITTEN.into();
         }
-        Reported::Private => {
+        PageKind::Private => {
             argument.category_inverted = PAGE_IS_FILE.into();
             argument.category_mask = PAGE_IS_FILE.into();
             argument.category_anyof_mask = (PAGE_IS_PRESENT | PAGE_IS_SWAPPED).into();
@@ -136,7 +136,7 @@ fn range_of(start: *const u8, length: usize) -> uffdio_range {
     uffdio_range { start: start as u64, len: length as u64 }
 }
 
-/// Makes pages protectable. Unmapping them ends this.
+/// Registers pages for protection, until they are unmapped.
 pub(super) fn register(start: *const u8, length: usize) -> io::Result<()> {
     let descriptor = USERFAULTFD.as_ref().ok_or(io::Errno::NOSYS)?;
     let mode = UFFDIO_REGISTER_MODE_WP.into();
@@ -159,17 +159,17 @@ pub(super) fn protect(start: *const u8, length: usize) -> io::Result<()> {
     }
 }
 
-/// Whether a method finds writes on this system, which is tried with a few pages.
+/// Whether a method finds writes on this system, tested with a few pages.
 pub(super) fn is_available(method: RestoreMethod) -> bool {
     match method {
         RestoreMethod::FullCopy => true,
-        RestoreMethod::PrivatePages => finds_writes(Reported::Private).unwrap_or(false),
-        RestoreMethod::WriteProtection => finds_writes(Reported::Written).unwrap_or(false),
+        RestoreMethod::PrivatePages => finds_writes(PageKind::Private).unwrap_or(false),
+        RestoreMethod::WriteProtection => finds_writes(PageKind::Written).unwrap_or(false),
     }
 }
 
 /// Maps the start of the program's file, writes to some of its pages, and compares them with the reported ones.
-fn finds_writes(reported: Reported) -> io::Result<bool> {
+fn finds_writes(kind: PageKind) -> io::Result<bool> {
     const PAGES: usize = 8;
     /// Read before they are protected.
     const READ: [usize; 3] = [1, 2, 3];
@@ -179,35 +179,35 @@ fn finds_writes(reported: Reported) -> io::Result<bool> {
     let file = File::open("/proc/self/exe").map_err(|_| io::Errno::NOENT)?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new private mapping; only its first pages are used, which every program file has.
-    #[expect(unsafe_code, reason = "pages for a trial")]
+    #[expect(unsafe_code, reason = "pages for a test")]
     let start = unsafe { rustix::mm::mmap(ptr::null_mut(), PAGES * page, access, MapFlags::PRIVATE, &file, 0) }?;
     let start = start.cast::<u8>();
     let run = || {
         // SAFETY: the page is one of the mapping above.
-        #[expect(unsafe_code, reason = "pages for a trial")]
+        #[expect(unsafe_code, reason = "pages for a test")]
         let read = |number: usize| unsafe { start.add(number * page).read_volatile() };
         for number in READ {
             read(number);
         }
-        if let Reported::Written = reported {
+        if let PageKind::Written = kind {
             register(start, PAGES * page)?;
             protect(start, PAGES * page)?;
         }
         for number in WRITTEN {
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "pages for a trial")]
+            #[expect(unsafe_code, reason = "pages for a test")]
             unsafe {
                 start.add(number * page).write_volatile(1);
             }
         }
         read(7);
         let mut found = Vec::new();
-        scan(start, PAGES * page, reported, |range| found.extend(range.step_by(page).map(|at| at / page)))?;
+        scan(start, PAGES * page, kind, |range| found.extend(range.step_by(page).map(|at| at / page)))?;
         Ok(found == WRITTEN)
     };
     let found = run();
     // SAFETY: nothing refers to the mapping any more.
-    #[expect(unsafe_code, reason = "pages for a trial")]
+    #[expect(unsafe_code, reason = "pages for a test")]
     let _ = unsafe { rustix::mm::munmap(start.cast(), PAGES * page) };
     found
 }

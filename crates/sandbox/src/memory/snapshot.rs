@@ -1,4 +1,4 @@
-//! Captures a memory and puts it back.
+//! Captures and restores the memory of an instance.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustix::param::page_size;
 use super::pages::RestoreMethod;
 use super::region::Region;
 #[cfg(target_os = "linux")]
-use super::scan::{self, Reported};
+use super::scan::{self, PageKind};
 
 /// Size of the end of the memory, where Python's allocator keeps its end marker.
 const TAIL_BYTES: usize = 64 << 10;
@@ -16,18 +16,18 @@ const TAIL_BYTES: usize = 64 << 10;
 /// Pages that are unprotected are protected again after this many traces that did not change them.
 const MAX_IDLE_TRACES: u8 = 64;
 
-/// Number of pages beyond the tracked ones that stay in memory between traces; a trace that uses more takes new ones.
+/// Maximum number of pages beyond the tracked ones that stay in memory between traces.
 const MAX_SPARE_PAGES: usize = 1024;
 
 /// Marks a page that has the content of the initial memory, or zeros beyond it.
 const UNCHANGED: u32 = u32::MAX;
 
-/// Numbers of pages that were handled to put a memory back.
+/// Page counts of one restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Restored {
+pub(crate) struct RestoreStats {
     /// Pages that may have been written.
     pub(crate) compared: usize,
-    /// Pages whose content was another.
+    /// Pages that were different.
     pub(crate) changed: usize,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Snapshot {
     method: RestoreMethod,
     page: usize,
     size: usize,
-    /// The end of what was in use when the memory was captured; writes up to here are tracked. Beyond are zeros, which
-    /// Python has reserved, except for the tail.
+    /// The end of the memory that was in use when it was captured; writes up to here are tracked. The rest is zero
+    /// memory that Python has reserved, except for the tail.
     tracked: usize,
     /// For each page its index in `contents`, or `UNCHANGED`.
     index: Vec<u32>,
     contents: Vec<u8>,
-    /// For each tracked page the number of traces since it was changed, while it is unprotected.
+    /// For each tracked page, while it is unprotected, the number of traces since its last change.
     idle: Vec<u8>,
 }
 
@@ -51,8 +51,8 @@ impl Snapshot {
     /// Captures a memory. Returns `None` if the system does not allow it.
     pub(crate) fn capture(region: Arc<Region>, method: RestoreMethod) -> Option<Self> {
         // Without a mapping, every page is private.
-        let is_comparing = method == RestoreMethod::PrivatePages && !region.is_mapped();
-        let method = if is_comparing { RestoreMethod::FullCopy } else { method };
+        let must_copy = method == RestoreMethod::PrivatePages && !region.is_mapped();
+        let method = if must_copy { RestoreMethod::FullCopy } else { method };
         let (page, size) = (page_size(), region.size());
         let pages = size.div_ceil(page);
         let mut snapshot = Self {
@@ -97,18 +97,18 @@ impl Snapshot {
         self.contents.len() / self.page
     }
 
-    /// Puts the memory back. `None` if that is not possible: the memory has grown, or the system does not report pages
-    /// any more. The instance must not be running.
-    pub(crate) fn restore(&mut self) -> Option<Restored> {
+    /// Restores the memory. Returns `None` if that is not possible because the memory has grown or the system no longer
+    /// reports pages. The instance must not be running.
+    pub(crate) fn restore(&mut self) -> Option<RestoreStats> {
         if self.region.size() != self.size {
             return None;
         }
         match self.method {
             RestoreMethod::FullCopy => self.copy_all(),
             #[cfg(target_os = "linux")]
-            RestoreMethod::WriteProtection => self.restore_reported(Reported::Written),
+            RestoreMethod::WriteProtection => self.restore_pages(PageKind::Written),
             #[cfg(target_os = "linux")]
-            RestoreMethod::PrivatePages => self.restore_reported(Reported::Private),
+            RestoreMethod::PrivatePages => self.restore_pages(PageKind::Private),
             #[cfg(not(target_os = "linux"))]
             RestoreMethod::WriteProtection | RestoreMethod::PrivatePages => None,
         }
@@ -120,7 +120,7 @@ impl Snapshot {
         if self.method != RestoreMethod::FullCopy {
             let start = self.region.as_ptr();
             let report_range = |range: Range<usize>| range.step_by(self.page).for_each(&mut report);
-            return scan::scan(start, self.size, Reported::Private, report_range).map_err(drop);
+            return scan::scan(start, self.size, PageKind::Private, report_range).map_err(drop);
         }
         (0..self.size).step_by(self.page).for_each(&mut report);
         Ok(())
@@ -149,8 +149,8 @@ impl Snapshot {
         }
     }
 
-    /// Puts a page back. Returns whether it differed.
-    fn put_back(&self, at: usize) -> bool {
+    /// Restores a page. Returns whether it differed.
+    fn restore_page(&self, at: usize) -> bool {
         let bytes = self.bounds(at);
         match self.content(at) {
             Some(content) if self.region.equals(at, content) => return false,
@@ -161,7 +161,7 @@ impl Snapshot {
         true
     }
 
-    fn copy_all(&self) -> Option<Restored> {
+    fn copy_all(&self) -> Option<RestoreStats> {
         let image = self.region.image().len();
         let zeros = self.tracked.max(image);
         self.region.write(0, &self.region.image()[..image.min(self.size)]);
@@ -173,23 +173,23 @@ impl Snapshot {
                 self.region.write(at, self.content(at).unwrap_or_default());
             }
         }
-        Some(Restored { compared: self.index.len(), changed: self.index.len() })
+        Some(RestoreStats { compared: self.index.len(), changed: self.index.len() })
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Snapshot {
-    fn restore_reported(&mut self, reported: Reported) -> Option<Restored> {
-        let mut restored = Restored::default();
+    fn restore_pages(&mut self, kind: PageKind) -> Option<RestoreStats> {
+        let mut stats = RestoreStats::default();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let start = self.region.as_ptr();
-        scan::scan(start, self.tracked, reported, |range| ranges.push(range)).ok()?;
+        scan::scan(start, self.tracked, kind, |range| ranges.push(range)).ok()?;
         let mut idle: Vec<Range<usize>> = Vec::new();
         for at in ranges.drain(..).flat_map(|range| range.step_by(self.page)) {
             let number = at / self.page;
-            restored.compared += 1;
-            if self.put_back(at) {
-                restored.changed += 1;
+            stats.compared += 1;
+            if self.restore_page(at) {
+                stats.changed += 1;
                 self.idle[number] = 0;
             } else {
                 self.idle[number] += 1;
@@ -203,17 +203,17 @@ impl Snapshot {
             }
         }
         for range in idle {
-            self.stop_comparing(reported, range)?;
+            self.stop_comparing(kind, range)?;
         }
-        self.restore_untracked(&mut restored)?;
-        Some(restored)
+        self.restore_untracked(&mut stats)?;
+        Some(stats)
     }
 
-    /// Makes pages that are no longer changed be reported only after their next write.
-    fn stop_comparing(&self, reported: Reported, range: Range<usize>) -> Option<()> {
-        match reported {
-            Reported::Written => scan::protect(self.region.as_ptr().wrapping_add(range.start), range.len()).ok(),
-            Reported::Private => {
+    /// Stops the reporting of pages that no longer change, until their next write.
+    fn stop_comparing(&self, kind: PageKind, range: Range<usize>) -> Option<()> {
+        match kind {
+            PageKind::Written => scan::protect(self.region.as_ptr().wrapping_add(range.start), range.len()).ok(),
+            PageKind::Private => {
                 // Their content must be that of the file.
                 for at in range.step_by(self.page) {
                     let is_initial = self.index[at / self.page] == UNCHANGED;
@@ -226,30 +226,30 @@ impl Snapshot {
         }
     }
 
-    /// Puts the pages beyond the tracked ones back.
-    fn restore_untracked(&self, restored: &mut Restored) -> Option<()> {
+    /// Restores the pages beyond the tracked ones.
+    fn restore_untracked(&self, stats: &mut RestoreStats) -> Option<()> {
         let mut spare = 0;
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let start = self.region.as_ptr().wrapping_add(self.tracked);
-        scan::scan(start, self.size - self.tracked, Reported::Private, |range| ranges.push(range)).ok()?;
+        scan::scan(start, self.size - self.tracked, PageKind::Private, |range| ranges.push(range)).ok()?;
         for range in ranges {
             let mut unneeded: Option<Range<usize>> = None;
             for at in range.step_by(self.page).map(|at| at + self.tracked) {
                 spare += 1;
-                restored.compared += 1;
+                stats.compared += 1;
                 if spare <= MAX_SPARE_PAGES || self.index[at / self.page] != UNCHANGED {
-                    restored.changed += usize::from(self.put_back(at));
+                    stats.changed += usize::from(self.restore_page(at));
                 } else {
-                    restored.changed += 1;
+                    stats.changed += 1;
                     unneeded = Some(unneeded.map_or(at, |range| range.start)..self.bounds(at).end);
                 }
             }
             if let Some(unneeded) = unneeded {
                 self.region.discard(unneeded.start, unneeded.end).ok()?;
-                // Pages with content of their own between them.
+                // Captured pages lie in between.
                 for at in unneeded.step_by(self.page) {
                     if self.index[at / self.page] != UNCHANGED {
-                        self.put_back(at);
+                        self.restore_page(at);
                     }
                 }
             }
@@ -312,7 +312,7 @@ mod tests {
             bytes[77_777] = 7;
             bytes
         };
-        // Static arrays of a test program need not start at a page, so a part that does is used.
+        // Static arrays of a test program need not start at a page, so use a part that does.
         let skipped = BYTES.as_ptr().align_offset(page_size());
         let bytes = &BYTES[skipped..skipped + (900 << 10) / page_size() * page_size()];
         let image = MemoryImage::embedded(bytes);
@@ -365,7 +365,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The memory is what it was, whatever was written before it was captured and between restores.
+        /// Restores the captured memory after any writes before the capture and between restores.
         #[test]
         fn restores_every_byte(before in writes(), rounds in prop::collection::vec(writes(), 1..6), with_file in any::<bool>()) {
             let [mapped, copied] = images();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[rstest]
-    fn protects_pages_again_that_are_no_longer_written(#[values(true, false)] with_file: bool) {
+    fn protects_idle_pages_again(#[values(true, false)] with_file: bool) {
         let [mapped, copied] = images();
         let (image, _file) = if with_file { mapped } else { copied };
         for method in available() {

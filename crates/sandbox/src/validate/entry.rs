@@ -26,7 +26,7 @@ pub(super) fn find(body: &[Stmt]) -> (Option<&StmtFunctionDef>, Vec<Finding>) {
     let mut rebinding = Rebinding(&mut findings);
     rebinding.visit_body(body);
     for function in &functions {
-        check_form(function, &mut findings);
+        check_signature(function, &mut findings);
     }
     match functions.as_slice() {
         [] if findings.is_empty() => findings.push(none_found(body)),
@@ -63,7 +63,7 @@ fn several_found(first: &StmtFunctionDef, second: &StmtFunctionDef, all: &[&Stmt
 }
 
 /// Checks that the function can be called with a trace and return a verdict.
-fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
+fn check_signature(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let name = &function.name;
     if function.is_async {
         let message = format!("'{name}' is async, so it does not return a verdict");
@@ -75,7 +75,8 @@ fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let is_known = positional == 1 || (positional == 2 && takes_context(function));
     if !is_known || has_others {
         let message = format!("'{name}' must have the parameters (trace) or (trace, context)");
-        let help = "the function is called with the trace, and with the context if its second parameter is named so";
+        let help =
+            "the function is called with the trace, and with the context if its second parameter is named 'context'";
         findings.push(finding(parameters.range(), message, help));
     }
     let mut yields = YieldFinder::default();
@@ -151,7 +152,7 @@ impl<'a> TopLevel<'a> {
         }
     }
 
-    /// Rejects the prefix for a variable.
+    /// Reports a variable whose name has the prefix.
     fn reject_variable(&mut self, target: &'a Expr) {
         let Some(name) = target.as_name_expr().filter(|name| name.id.starts_with(PREFIX)) else {
             return self.visit_expr(target);
@@ -164,7 +165,7 @@ impl<'a> TopLevel<'a> {
         self.findings.push(finding(name.range(), message, &help));
     }
 
-    /// Rejects the prefix for names that are not functions.
+    /// Reports a name with the prefix that is not a function.
     fn reject_prefix(&mut self, name: &str, range: TextRange) {
         if name.starts_with(PREFIX) {
             let message = format!("'{name}' is not a function defined with 'def'");
@@ -174,7 +175,7 @@ impl<'a> TopLevel<'a> {
     }
 }
 
-/// Whether an expression is a literal, so that a variable with its value is not meant to be a function.
+/// Whether an expression is a literal: a variable with such a value is not meant to be a function.
 fn is_data(value: &Expr) -> bool {
     value.is_literal_expr() || matches!(value, Expr::Dict(_) | Expr::List(_) | Expr::Set(_) | Expr::Tuple(_))
 }
@@ -207,7 +208,7 @@ impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        // Its targets are local to it.
+        // The targets of a comprehension are local to it.
         self.visit_expr(&comprehension.iter);
         for condition in &comprehension.ifs {
             self.visit_expr(condition);

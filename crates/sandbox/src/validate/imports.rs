@@ -1,4 +1,4 @@
-//! The modules that a source imports: of the standard library, or helpers of the project.
+//! The modules that a source imports: standard library modules and helpers of the project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,15 @@ pub(super) struct Imports<'p> {
     rules: ProjectRules<'p>,
     /// The modules of `evalImports` that are imported.
     pub(super) optional: BTreeSet<String>,
-    /// The helpers that are imported: the source, and where the function imports the first of the chain.
+    /// The imported helpers by name.
     pub(super) helpers: BTreeMap<String, Helper>,
-    /// Set while a helper is checked: where the function imports it.
+    /// Where the function imports the helper that is being checked.
     pub(super) origin: Option<TextRange>,
 }
 
 pub(super) struct Helper {
     pub(super) source: Vec<u8>,
+    /// Where the function imports the helper, or the helper that leads to it.
     pub(super) imported_at: TextRange,
     pub(super) is_checked: bool,
 }
@@ -32,12 +33,12 @@ impl<'p> Imports<'p> {
         Self { rules, optional: BTreeSet::new(), helpers: BTreeMap::new(), origin: None }
     }
 
-    /// Records `import module`, or returns why it is not allowed.
+    /// Records `import module`. Returns a finding if it is not allowed.
     pub(super) fn add(&mut self, module: &Identifier) -> Result<(), Finding> {
-        if self.is_allowed(module, module.range()) { Ok(()) } else { Err(self.refuse(module, module.range())) }
+        if self.is_allowed(module, module.range()) { Ok(()) } else { Err(self.not_allowed(module, module.range())) }
     }
 
-    /// Records `from module import members`, or returns why it is not allowed.
+    /// Records `from module import members`. Returns a finding if it is not allowed.
     pub(super) fn add_from(&mut self, import: &StmtImportFrom) -> Result<(), Finding> {
         let Some(module) = import.module.as_ref().filter(|_| import.level <= 1) else {
             return Err(relative_import(import.range()));
@@ -50,7 +51,7 @@ impl<'p> Imports<'p> {
         let is_allowed = *module == *"__future__"
             || self.is_allowed(module, module.range())
             || import.names.iter().all(|alias| self.add_optional(&member(alias)));
-        if is_allowed { Ok(()) } else { Err(self.refuse(module, module.range())) }
+        if is_allowed { Ok(()) } else { Err(self.not_allowed(module, module.range())) }
     }
 
     fn is_allowed(&mut self, module: &str, range: TextRange) -> bool {
@@ -75,7 +76,7 @@ impl<'p> Imports<'p> {
         true
     }
 
-    fn refuse(&self, module: &str, range: TextRange) -> Finding {
+    fn not_allowed(&self, module: &str, range: TextRange) -> Finding {
         let optional = entry_of(module, OPTIONAL_MODULES.into_iter())
             .or_else(|| OPTIONAL_MODULES.into_iter().find(|entry| root(entry) == module));
         let help = match optional {
@@ -94,12 +95,12 @@ fn relative_import(range: TextRange) -> Finding {
     Finding { rule: Rule::Import, message, help: Some(help), range: range.into() }
 }
 
-/// Whether a name can be that of a helper module, which is a file of the function's folder.
+/// Whether a name is valid for a helper module, which is a file in the function's folder.
 fn is_module_name(name: &str) -> bool {
     name.chars().all(|letter| letter.is_alphanumeric() || letter == '_') && !name.starts_with("__")
 }
 
-/// What can be said about a source without checking it.
+/// Properties of a source that need no validation.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ModuleOutline {
     /// The names of the modules that it imports.

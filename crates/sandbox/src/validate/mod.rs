@@ -41,7 +41,7 @@ const VERSION: PythonVersion = PythonVersion::PY314;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Validates the source of an eval function in the contract's form. Returns the function, or all findings in source
+/// Validates the source of an eval function without optional features. Returns the function, or all findings in source
 /// order.
 pub fn validate(source: &[u8]) -> Result<Function, Vec<Finding>> {
     validate_with(source, &ProjectRules::default())
@@ -50,7 +50,7 @@ pub fn validate(source: &[u8]) -> Result<Function, Vec<Finding>> {
 /// Validates the source of an eval function. Returns the function, or all findings in source order.
 pub fn validate_with(source: &[u8], rules: &ProjectRules<'_>) -> Result<Function, Vec<Finding>> {
     let text = readable_text(source).map_err(|finding| vec![finding])?;
-    // The thread cannot be started, or the parser panicked.
+    // `None`: the thread cannot be started, or the parser panicked.
     on_parser_thread(|| read(text, rules)).unwrap_or_else(|| Err(vec![unparsable()]))
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn on_parser_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Opti
     })
 }
 
-/// Returns a source as text, if its size and nesting allow to parse it.
+/// Returns a source as text, unless it is too long or too deeply nested to be parsed.
 pub(crate) fn readable_text(source: &[u8]) -> Result<&str, Finding> {
     let source = source.strip_prefix(BYTE_ORDER_MARK).unwrap_or(source);
     if source.len() > MAX_SOURCE_BYTES {
@@ -99,12 +99,12 @@ fn read(text: &str, rules: &ProjectRules<'_>) -> Result<Function, Vec<Finding>> 
     let parsed = parse(text).ok_or_else(|| vec![unparsable()])?;
     let body = &parsed.syntax().body;
     let mut findings = syntax_errors(&parsed, text);
-    let is_python = findings.is_empty();
+    let has_valid_syntax = findings.is_empty();
     let mut imports = Imports::new(*rules);
     findings.extend(rules::check(body, &mut imports));
     let (entry, mut entry_findings) = entry::find(body);
     // With syntax errors, the list of functions may be incomplete.
-    if is_python {
+    if has_valid_syntax {
         findings.append(&mut entry_findings);
     }
     findings.extend(check_helpers(&mut imports));
@@ -118,7 +118,7 @@ fn read(text: &str, rules: &ProjectRules<'_>) -> Result<Function, Vec<Finding>> 
     let function = Function::new(entry.name.to_string(), text);
     Ok(Function {
         takes_context: entry::takes_context(entry),
-        warnings: returns::impossible(entry, form),
+        warnings: returns::find_invalid(entry, form),
         ..function.with_options(options)
     })
 }
@@ -159,7 +159,7 @@ fn sources(imports: Imports<'_>) -> BTreeMap<String, String> {
 fn syntax_errors(parsed: &Parsed<ModModule>, text: &str) -> Vec<Finding> {
     let invalid = parsed.errors().iter().map(|error| (error.error.to_string(), error.location));
     let unsupported = parsed.unsupported_syntax_errors().iter().map(|error| (error.to_string(), error.range()));
-    // With syntax errors, the tree is a guess and so would be its errors.
+    // With syntax errors, the tree is incomplete, and errors found in it may be wrong.
     let is_complete = parsed.errors().is_empty();
     let semantic = if is_complete { semantics::check(&parsed.syntax().body, text, VERSION) } else { Vec::new() };
     let all = invalid.chain(unsupported).chain(semantic);
@@ -173,7 +173,7 @@ fn syntax_errors(parsed: &Parsed<ModModule>, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Moves the range of an error at the end of a line or of the source to the end of the text before it.
+/// Moves the range of an error that is at the end of a line or of the source to the end of the text before it.
 fn visible_range(range: Range<usize>, text: &str) -> Range<usize> {
     let end = text.trim_end().len();
     if range.start >= end {

@@ -1,4 +1,4 @@
-//! Finds out whether a function binds the name `input`, which then is not the built-in function.
+//! Checks whether a function binds the name `input`, which then is not the built-in function.
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Comprehension, Expr, ExprContext, Identifier, Parameters, Stmt};
@@ -49,7 +49,7 @@ impl<'a> SourceOrderVisitor<'a> for Binding {
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(name) => self.is_bound |= name.ctx == ExprContext::Store && name.id == INPUT,
-            // Each has its own scope.
+            // Lambdas and comprehensions have their own scope.
             Expr::Lambda(_) | Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {}
             Expr::Attribute(attribute) => self.visit_expr(&attribute.value),
             other => walk_expr(self, other),

@@ -1,17 +1,17 @@
-//! What a project allows beside the contract's form.
+//! The optional features that a project allows.
 
 use karat_core::judgement::{DEFAULT_THRESHOLD, EvalOptions, ReturnForm};
 
 /// Returns the source of the helper module with the given name, if there is one.
 pub type FindHelper<'p> = &'p (dyn Fn(&str) -> Option<Vec<u8>> + Sync);
 
-/// What a project allows in its eval functions beside the contract's form.
+/// The optional features that a project allows in its eval functions.
 #[derive(Clone, Copy)]
 pub struct ProjectRules<'p> {
     /// Modules of the standard library that functions may import.
     pub imports: &'p [String],
     pub returns: ReturnForm,
-    /// Scores from this value on pass.
+    /// The lowest score that passes.
     pub threshold: f64,
     pub helper: FindHelper<'p>,
 }

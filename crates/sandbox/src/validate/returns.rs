@@ -1,4 +1,4 @@
-//! Finds what a function returns: its form, and returns that can only end with an error.
+//! Checks what a function returns: its form, and `return` statements that always cause an error.
 
 use karat_core::judgement::ReturnForm;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_stmt};
@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged as _, TextRange};
 use super::project_rules::ProjectRules;
 use crate::function::{Finding, Rule};
 
-/// The constants with which a file overrides the project's settings.
+/// Constants of a file that override the project's settings.
 const RETURNS: &str = "KARAT_RETURNS";
 const THRESHOLD: &str = "KARAT_THRESHOLD";
 
@@ -20,15 +20,15 @@ pub(super) fn threshold(body: &[Stmt], rules: &ProjectRules<'_>) -> (Option<f64>
         match name {
             RETURNS => {
                 let word = value.as_string_literal_expr().map(|text| text.value.to_str());
-                if let Some(given) = word.and_then(ReturnForm::from_name) {
-                    form = given;
+                if let Some(named) = word.and_then(ReturnForm::from_name) {
+                    form = named;
                 } else {
                     let message = format!("{RETURNS} must be \"contract\" or \"flexible\"");
                     findings.push(finding(value.range(), message, None));
                 }
             }
             THRESHOLD => match number(value) {
-                Some(given) => threshold = given,
+                Some(number) => threshold = number,
                 None => findings.push(finding(value.range(), format!("{THRESHOLD} must be a number"), None)),
             },
             _ => {}
@@ -63,8 +63,8 @@ fn finding(range: TextRange, message: String, help: Option<&str>) -> Finding {
     Finding { rule: Rule::Return, message, help: help.map(str::to_owned), range: range.into() }
 }
 
-/// Returns the findings about a function that can never give a verdict, because of what it returns.
-pub(super) fn impossible(function: &StmtFunctionDef, form: ReturnForm) -> Vec<Finding> {
+/// Returns the findings about a function whose `return` statements can never give a verdict.
+pub(super) fn find_invalid(function: &StmtFunctionDef, form: ReturnForm) -> Vec<Finding> {
     if !function.decorator_list.is_empty() {
         // A decorator may convert what the function returns.
         return Vec::new();
@@ -83,8 +83,11 @@ pub(super) fn impossible(function: &StmtFunctionDef, form: ReturnForm) -> Vec<Fi
         let message = format!("'{name}' has no 'return', so it never returns a verdict");
         return vec![finding(name.range(), message, Some(help))];
     }
-    let reasons: Option<Vec<(TextRange, &str)>> =
-        returns.statements.iter().map(|stmt| Some((stmt.range(), wrong_value(stmt.value.as_deref(), form)?))).collect();
+    let reasons: Option<Vec<(TextRange, &str)>> = returns
+        .statements
+        .iter()
+        .map(|stmt| Some((stmt.range(), invalid_value(stmt.value.as_deref(), form)?)))
+        .collect();
     let reasons = reasons.unwrap_or_default();
     let describe = |(range, value): (TextRange, &str)| {
         let expected = match form {
@@ -113,7 +116,7 @@ impl<'a> SourceOrderVisitor<'a> for Returns<'a> {
 }
 
 /// Describes a value that cannot be a verdict; `None` if it may be one.
-fn wrong_value(value: Option<&Expr>, form: ReturnForm) -> Option<&'static str> {
+fn invalid_value(value: Option<&Expr>, form: ReturnForm) -> Option<&'static str> {
     let is_contract = form == ReturnForm::Contract;
     match value {
         None | Some(Expr::NoneLiteral(_)) => is_contract.then_some("None"),
@@ -132,29 +135,29 @@ fn wrong_value(value: Option<&Expr>, form: ReturnForm) -> Option<&'static str> {
             }
         }
         Some(Expr::Tuple(tuple)) if tuple.iter().all(|item| !item.is_starred_expr()) => match &*tuple.elts {
-            [passed, reason] => wrong_pair(passed, reason, is_contract),
+            [passed, reason] => invalid_pair(passed, reason, is_contract),
             _ => Some("a tuple that does not have two elements"),
         },
         Some(Expr::NumberLiteral(_)) => is_contract.then_some("a number"),
         Some(Expr::BooleanLiteral(_) | Expr::Compare(_)) if is_contract => Some("a boolean without a reason"),
         Some(Expr::UnaryOp(unary)) if unary.op == UnaryOp::Not && is_contract => Some("a boolean without a reason"),
-        Some(other) => wrong_type(other),
+        Some(other) => invalid_type(other),
     }
 }
 
-fn wrong_pair(passed: &Expr, reason: &Expr, is_contract: bool) -> Option<&'static str> {
-    let wrong_first = match passed {
+fn invalid_pair(passed: &Expr, reason: &Expr, is_contract: bool) -> Option<&'static str> {
+    let is_invalid_verdict = match passed {
         Expr::NumberLiteral(_) | Expr::NoneLiteral(_) => is_contract,
-        other => wrong_type(other).is_some() || other.is_dict_expr() || other.is_tuple_expr(),
+        other => invalid_type(other).is_some() || other.is_dict_expr() || other.is_tuple_expr(),
     };
-    let is_wrong_reason = match reason {
+    let is_invalid_reason = match reason {
         Expr::StringLiteral(_) | Expr::FString(_) => false,
         Expr::NumberLiteral(_) | Expr::NoneLiteral(_) | Expr::BooleanLiteral(_) | Expr::Dict(_) | Expr::Tuple(_) => {
             true
         }
-        other => wrong_type(other).is_some(),
+        other => invalid_type(other).is_some(),
     };
-    match (wrong_first, is_wrong_reason) {
+    match (is_invalid_verdict, is_invalid_reason) {
         (true, _) => Some("a tuple whose first element is not a boolean"),
         (_, true) => Some("a tuple whose second element is not a string"),
         _ => None,
@@ -162,7 +165,7 @@ fn wrong_pair(passed: &Expr, reason: &Expr, is_contract: bool) -> Option<&'stati
 }
 
 /// Describes a literal of a type that is never a verdict.
-fn wrong_type(value: &Expr) -> Option<&'static str> {
+fn invalid_type(value: &Expr) -> Option<&'static str> {
     match value {
         Expr::StringLiteral(_) | Expr::FString(_) => Some("a string"),
         Expr::BytesLiteral(_) => Some("bytes"),

@@ -51,11 +51,11 @@ const SUPER_METHODS: [&str; 27] = [
 /// A scope in which names are bound.
 enum Scope<'a> {
     Module,
-    /// With the special names that its body defines, and `input`.
+    /// The special names that its body defines, and `input` if it does.
     Class(Vec<&'a str>),
     Function {
-        /// Whether it binds the name `input`.
-        owns_input: bool,
+        /// Whether the function binds the name `input`.
+        binds_input: bool,
     },
 }
 
@@ -82,59 +82,59 @@ impl<'a> Names<'a, '_, '_> {
         self.findings.push(Finding { rule, message, help: help.map(str::to_owned), range: range.into() });
     }
 
-    /// Checks the name of a module that may be imported.
-    fn module(&mut self, module: &Identifier) {
+    /// Checks the name of an imported module.
+    fn check_module(&mut self, module: &Identifier) {
         if let Some(part) = module.split('.').find(|part| is_dunder(part) && *part != "__future__") {
-            self.dunder(part, "attribute", module.range());
+            self.report_dunder(part, "attribute", module.range());
         }
     }
 
-    /// Whether a name is `input`, bound by an enclosing function or by the class around it.
-    fn is_own_input(&self, name: &str) -> bool {
-        let is_bound = |scope: &Scope<'_>| matches!(scope, Scope::Function { owns_input: true });
+    /// Whether a name is `input`, bound by an enclosing function or class.
+    fn is_bound_input(&self, name: &str) -> bool {
+        let is_bound = |scope: &Scope<'_>| matches!(scope, Scope::Function { binds_input: true });
         let is_member = matches!(self.scopes.last(), Some(Scope::Class(own)) if own.contains(&INPUT));
         name == INPUT && (is_member || self.scopes.iter().any(is_bound))
     }
 
-    fn member(&mut self, alias: &Alias) {
+    fn check_member(&mut self, alias: &Alias) {
         let name = &alias.name;
         if is_dunder(name) {
-            self.dunder(name, "attribute", name.range());
+            self.report_dunder(name, "attribute", name.range());
         } else if alias.asname.is_none() {
-            self.bound(name);
+            self.check_binding(name);
         }
     }
 
-    fn dunder(&mut self, name: &str, kind: &str, range: TextRange) {
+    fn report_dunder(&mut self, name: &str, kind: &str, range: TextRange) {
         let help = Some("a class may define its own special methods, and '__name__' may be read");
         self.report(Rule::Dunder, range, format!("the double-underscore {kind} '{name}' is not allowed"), help);
     }
 
-    fn blocked(&mut self, name: &str, is_bound: bool, range: TextRange) {
+    fn report_blocked(&mut self, name: &str, is_bound: bool, range: TextRange) {
         let help = match name {
-            "compile" => Some("'re.compile' is allowed with the module's name"),
-            _ if is_bound => Some("choose another name; the name is blocked even for your own definitions"),
+            "compile" => Some("to compile a regular expression, write 're.compile'"),
+            _ if is_bound => Some("choose another name: this one is blocked even for your own definitions"),
             _ => None,
         };
         self.report(Rule::Name, range, format!("the name '{name}' is blocked"), help);
     }
 
-    /// Checks a name that is bound.
-    fn bound(&mut self, name: &Identifier) {
+    /// Checks a name that a statement or parameter binds.
+    fn check_binding(&mut self, name: &Identifier) {
         if BLOCKED.contains(&name.as_str()) {
-            if !self.is_own_input(name) {
-                self.blocked(name, true, name.range());
+            if !self.is_bound_input(name) {
+                self.report_blocked(name, true, name.range());
             }
         } else if is_dunder(name) {
-            self.dunder(name, "name", name.range());
+            self.report_dunder(name, "name", name.range());
         }
     }
 
-    fn name(&mut self, name: &ExprName) {
+    fn check_name(&mut self, name: &ExprName) {
         let id = name.id.as_str();
         if BLOCKED.contains(&id) {
-            if !self.is_own_input(id) {
-                self.blocked(id, name.ctx != ExprContext::Load, name.range());
+            if !self.is_bound_input(id) {
+                self.report_blocked(id, name.ctx != ExprContext::Load, name.range());
             }
         } else if is_dunder(id) {
             let is_allowed = match (self.scopes.last(), name.ctx) {
@@ -144,24 +144,24 @@ impl<'a> Names<'a, '_, '_> {
                 _ => false,
             };
             if !is_allowed {
-                self.dunder(id, "name", name.range());
+                self.report_dunder(id, "name", name.range());
             }
         }
     }
 
-    fn within(&mut self, scope: Scope<'a>, visit: impl FnOnce(&mut Self)) {
+    fn with_scope(&mut self, scope: Scope<'a>, visit: impl FnOnce(&mut Self)) {
         self.scopes.push(scope);
         visit(self);
         self.scopes.pop();
     }
 
-    fn function(&mut self, function: &'a StmtFunctionDef) {
+    fn check_function(&mut self, function: &'a StmtFunctionDef) {
         for decorator in &function.decorator_list {
             self.visit_decorator(decorator);
         }
         let is_method = matches!(self.scopes.last(), Some(Scope::Class(_)));
         if !(is_method && is_dunder(&function.name) && !BLOCKED.contains(&function.name.as_str())) {
-            self.bound(&function.name);
+            self.check_binding(&function.name);
         }
         if let Some(type_params) = &function.type_params {
             walk_type_params(self, type_params);
@@ -170,28 +170,28 @@ impl<'a> Names<'a, '_, '_> {
         if let Some(returns) = &function.returns {
             self.visit_annotation(returns);
         }
-        let owns_input = own_input::is_parameter(&function.parameters) || own_input::is_local(&function.body);
-        self.within(Scope::Function { owns_input }, |names| walk_body(names, &function.body));
+        let binds_input = own_input::is_parameter(&function.parameters) || own_input::is_local(&function.body);
+        self.with_scope(Scope::Function { binds_input }, |names| walk_body(names, &function.body));
     }
 
-    fn class(&mut self, class: &'a StmtClassDef) {
+    fn check_class(&mut self, class: &'a StmtClassDef) {
         for decorator in &class.decorator_list {
             self.visit_decorator(decorator);
         }
-        self.bound(&class.name);
+        self.check_binding(&class.name);
         if let Some(type_params) = &class.type_params {
             walk_type_params(self, type_params);
         }
         if let Some(arguments) = &class.arguments {
             self.visit_arguments(arguments);
         }
-        let own = class.body.iter().flat_map(defined).filter(|name| is_dunder(name) || *name == INPUT).collect();
-        self.within(Scope::Class(own), |names| walk_body(names, &class.body));
+        let own = class.body.iter().flat_map(defined_names).filter(|name| is_dunder(name) || *name == INPUT).collect();
+        self.with_scope(Scope::Class(own), |names| walk_body(names, &class.body));
     }
 }
 
-/// Returns the names that a statement of a class's body defines.
-fn defined(stmt: &Stmt) -> Vec<&str> {
+/// Returns the names that a statement in a class body defines.
+fn defined_names(stmt: &Stmt) -> Vec<&str> {
     match stmt {
         Stmt::FunctionDef(function) => vec![function.name.as_str()],
         Stmt::Assign(assign) => {
@@ -225,45 +225,45 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
             Stmt::Import(import) => {
                 for alias in &import.names {
                     match self.imports.add(&alias.name) {
-                        Ok(()) => self.module(&alias.name),
+                        Ok(()) => self.check_module(&alias.name),
                         Err(finding) => self.findings.push(finding),
                     }
                     if let Some(asname) = &alias.asname {
-                        self.bound(asname);
+                        self.check_binding(asname);
                     }
                 }
             }
             Stmt::ImportFrom(import) => {
                 let before = self.findings.len();
                 match self.imports.add_from(import) {
-                    Ok(()) => import.module.iter().for_each(|module| self.module(module)),
+                    Ok(()) => import.module.iter().for_each(|module| self.check_module(module)),
                     Err(finding) => self.findings.push(finding),
                 }
                 for alias in &import.names {
                     if self.findings.len() == before {
-                        self.member(alias);
+                        self.check_member(alias);
                     }
                     if let Some(asname) = &alias.asname {
-                        self.bound(asname);
+                        self.check_binding(asname);
                     }
                 }
             }
-            Stmt::FunctionDef(function) => self.function(function),
-            Stmt::ClassDef(class) => self.class(class),
+            Stmt::FunctionDef(function) => self.check_function(function),
+            Stmt::ClassDef(class) => self.check_class(class),
             other => walk_stmt(self, other),
         }
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
-            Expr::Name(name) => self.name(name),
+            Expr::Name(name) => self.check_name(name),
             Expr::Attribute(attribute) => {
                 self.visit_expr(&attribute.value);
                 let attr = attribute.attr.as_str();
                 let is_read = attr == "__name__" && attribute.ctx == ExprContext::Load;
                 let is_inherited = SUPER_METHODS.contains(&attr) && is_super(&attribute.value);
                 if is_dunder(attr) && !is_read && !is_inherited {
-                    self.dunder(attr, "attribute", attribute.attr.range());
+                    self.report_dunder(attr, "attribute", attribute.attr.range());
                 }
             }
             Expr::NumberLiteral(number) => {
@@ -282,12 +282,12 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
                 if let Some(parameters) = &lambda.parameters {
                     self.visit_parameters(parameters);
                 }
-                let owns_input = lambda.parameters.as_deref().is_some_and(own_input::is_parameter);
-                self.within(Scope::Function { owns_input }, |names| names.visit_expr(&lambda.body));
+                let binds_input = lambda.parameters.as_deref().is_some_and(own_input::is_parameter);
+                self.with_scope(Scope::Function { binds_input }, |names| names.visit_expr(&lambda.body));
             }
             other => match generators(other) {
                 Some(generators) if own_input::is_target(generators) => {
-                    self.within(Scope::Function { owns_input: true }, |names| walk_expr(names, other));
+                    self.with_scope(Scope::Function { binds_input: true }, |names| walk_expr(names, other));
                 }
                 _ => walk_expr(self, other),
             },
@@ -295,9 +295,9 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
     }
 
     fn visit_parameter(&mut self, parameter: &'a Parameter) {
-        // A parameter named `input` is a name of the function's own.
+        // A parameter named `input` does not refer to the built-in function.
         if parameter.name != *INPUT {
-            self.bound(&parameter.name);
+            self.check_binding(&parameter.name);
         }
         if let Some(annotation) = &parameter.annotation {
             self.visit_annotation(annotation);
@@ -306,7 +306,7 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
 
     fn visit_keyword(&mut self, keyword: &'a Keyword) {
         if let Some(name) = keyword.arg.as_ref().filter(|name| **name != *INPUT) {
-            self.bound(name);
+            self.check_binding(name);
         }
         self.visit_expr(&keyword.value);
     }
@@ -314,12 +314,12 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a, '_, '_> {
     fn visit_pattern_keyword(&mut self, keyword: &'a PatternKeyword) {
         // The pattern reads the attribute.
         if is_dunder(&keyword.attr) && keyword.attr != *"__name__" {
-            self.dunder(&keyword.attr, "attribute", keyword.attr.range());
+            self.report_dunder(&keyword.attr, "attribute", keyword.attr.range());
         }
         self.visit_pattern(&keyword.pattern);
     }
 
     fn visit_identifier(&mut self, identifier: &'a Identifier) {
-        self.bound(identifier);
+        self.check_binding(identifier);
     }
 }

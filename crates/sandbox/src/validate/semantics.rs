@@ -13,9 +13,9 @@ use ruff_text_size::TextRange;
 pub(super) fn check(body: &[Stmt], source: &str, version: PythonVersion) -> Vec<(String, TextRange)> {
     let mut checker = SemanticSyntaxChecker::new();
     let context = Context { source, version, scopes: vec![Scope::Module], loops: 0, errors: RefCell::default() };
-    let mut walk = SemanticVisitor { checker: &mut checker, context };
-    walk.visit_body(body);
-    let errors = walk.context.errors.into_inner();
+    let mut visitor = SemanticVisitor { checker: &mut checker, context };
+    visitor.visit_body(body);
+    let errors = visitor.context.errors.into_inner();
     errors.into_iter().map(|error| (error.to_string(), error.range)).collect()
 }
 
@@ -29,7 +29,7 @@ enum Scope {
     Generator,
 }
 
-/// The current position of the walk.
+/// The current position of the visitor.
 struct Context<'s> {
     source: &'s str,
     version: PythonVersion,
@@ -68,7 +68,7 @@ impl SemanticSyntaxContext for Context<'_> {
         self.source
     }
 
-    // The names of scopes are left to Python.
+    // Python itself checks the names of `global` and `nonlocal`.
     fn global(&self, _: &str) -> Option<TextRange> {
         None
     }
@@ -145,14 +145,14 @@ impl SemanticVisitor<'_, '_> {
         if let Some(first) = generators.first() {
             self.visit_expr(&first.iter);
         }
-        self.within(scope, |walk| {
-            parts.into_iter().flatten().for_each(|part| walk.visit_expr(part));
+        self.within(scope, |visitor| {
+            parts.into_iter().flatten().for_each(|part| visitor.visit_expr(part));
             for (index, generator) in generators.iter().enumerate() {
-                walk.visit_expr(&generator.target);
+                visitor.visit_expr(&generator.target);
                 if index > 0 {
-                    walk.visit_expr(&generator.iter);
+                    visitor.visit_expr(&generator.iter);
                 }
-                generator.ifs.iter().for_each(|condition| walk.visit_expr(condition));
+                generator.ifs.iter().for_each(|condition| visitor.visit_expr(condition));
             }
         });
     }
@@ -175,7 +175,7 @@ impl<'a> SourceOrderVisitor<'a> for SemanticVisitor<'_, '_> {
                 }
                 self.visit_parameters(&function.parameters);
                 let scope = Scope::Function { is_async: function.is_async };
-                self.within(scope, |walk| walk_body(walk, &function.body));
+                self.within(scope, |visitor| walk_body(visitor, &function.body));
             }
             Stmt::ClassDef(class) => {
                 for decorator in &class.decorator_list {
@@ -184,16 +184,16 @@ impl<'a> SourceOrderVisitor<'a> for SemanticVisitor<'_, '_> {
                 if let Some(arguments) = &class.arguments {
                     self.visit_arguments(arguments);
                 }
-                self.within(Scope::Class, |walk| walk_body(walk, &class.body));
+                self.within(Scope::Class, |visitor| walk_body(visitor, &class.body));
             }
-            Stmt::For(repeated) => {
-                self.visit_expr(&repeated.target);
-                self.visit_expr(&repeated.iter);
-                self.in_loop(&repeated.body, &repeated.orelse);
+            Stmt::For(statement) => {
+                self.visit_expr(&statement.target);
+                self.visit_expr(&statement.iter);
+                self.in_loop(&statement.body, &statement.orelse);
             }
-            Stmt::While(repeated) => {
-                self.visit_expr(&repeated.test);
-                self.in_loop(&repeated.body, &repeated.orelse);
+            Stmt::While(statement) => {
+                self.visit_expr(&statement.test);
+                self.in_loop(&statement.body, &statement.orelse);
             }
             other => walk_stmt(self, other),
         }
@@ -210,7 +210,7 @@ impl<'a> SourceOrderVisitor<'a> for SemanticVisitor<'_, '_> {
                 if let Some(parameters) = &lambda.parameters {
                     self.visit_parameters(parameters);
                 }
-                self.within(Scope::Lambda, |walk| walk.visit_expr(&lambda.body));
+                self.within(Scope::Lambda, |visitor| visitor.visit_expr(&lambda.body));
             }
             Expr::ListComp(list) => self.comprehension(Scope::Comprehension, [Some(&list.elt), None], &list.generators),
             Expr::SetComp(set) => self.comprehension(Scope::Comprehension, [Some(&set.elt), None], &set.generators),
@@ -218,7 +218,9 @@ impl<'a> SourceOrderVisitor<'a> for SemanticVisitor<'_, '_> {
                 let parts = [dict.key.as_deref(), Some(&*dict.value)];
                 self.comprehension(Scope::Comprehension, parts, &dict.generators);
             }
-            Expr::Generator(lazy) => self.comprehension(Scope::Generator, [Some(&lazy.elt), None], &lazy.generators),
+            Expr::Generator(generator) => {
+                self.comprehension(Scope::Generator, [Some(&generator.elt), None], &generator.generators);
+            }
             other => walk_expr(self, other),
         }
     }

@@ -1,4 +1,4 @@
-//! Evaluators of other frameworks, adopted without editing, give the framework's verdicts and scores.
+//! Evaluators of other frameworks give the same verdicts and scores when they are adopted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ struct Case {
     reference: String,
 }
 
-/// What a framework says about one input.
+/// A framework's result for one input.
 #[derive(Deserialize, Debug, PartialEq)]
 struct Expected {
     evaluator: String,
@@ -41,7 +41,7 @@ fn adopt_alone(source: &str, name: Option<&str>) -> Result<AdoptedFunction, Adop
     adopt(source.as_bytes(), name, &|_| false)
 }
 
-/// Validates an adopted function as a project that allows its imports.
+/// Validates an adopted function in a project that allows its imports.
 fn function_of(adopted: &AdoptedFunction) -> Function {
     let helper = |name: &str| {
         adopted.helper.as_ref().filter(|_| name == helper_name(&adopted.name)).map(|code| code.clone().into_bytes())
@@ -126,7 +126,7 @@ fn adopted_evaluators_agree_with_their_framework() {
 }
 
 #[test]
-fn an_evaluator_with_the_prefix_becomes_a_helper() {
+fn moves_an_evaluator_with_the_prefix_to_a_helper() {
     let source = "import math\n\neval_limit = 3\n\ndef eval_size(output, expected):\n    return math.floor(len(output) / eval_limit)\n";
     let adopted = adopt_alone(source, None).unwrap();
     assert_eq!((adopted.name.as_str(), adopted.imports.as_slice()), ("eval_size", &["math".to_owned()][..]));
@@ -135,7 +135,7 @@ fn an_evaluator_with_the_prefix_becomes_a_helper() {
 }
 
 #[test]
-fn only_what_the_evaluator_needs_is_copied() {
+fn copies_only_statements_that_the_evaluator_needs() {
     let source = "import os, re\nimport openai\n\nclient = openai.OpenAI(api_key=os.environ['KEY'])\n\n\n\
                   def clean(text):\n    return re.sub(r'\\W', '', text)\n\n\ndef task(item):\n    return client.responses.create()\n\n\n\
                   def same(input, output, expected):\n    return clean(output) == clean(expected)\n\n\ntask(1)\n";
@@ -156,7 +156,7 @@ fn only_what_the_evaluator_needs_is_copied() {
 )]
 #[case(
     "import numpy as np\ndef f(output, expected):\n    return np.mean([1])\n",
-    "it imports 'numpy', which needs a package with machine code"
+    "it imports 'numpy', which needs native code"
 )]
 #[case(
     "import os\ndef f(output, expected):\n    return os.environ['X'] == output\n",
@@ -164,13 +164,13 @@ fn only_what_the_evaluator_needs_is_copied() {
 )]
 #[case(
     "from .util import same\ndef f(output, expected):\n    return same(output, expected)\n",
-    "it imports '.util', which is not a file beside it"
+    "it imports '.util', which is not a file in its folder"
 )]
 #[case(
     "import transformers.pipelines as t\ndef f(output, expected):\n    return t.score(output)\n",
     "it imports 'transformers.pipelines', which needs a model"
 )]
-fn says_why_an_evaluator_cannot_run(#[case] source: &str, #[case] obstacle: &str) {
+fn reports_why_an_evaluator_cannot_run(#[case] source: &str, #[case] obstacle: &str) {
     assert_eq!(adopt_alone(source, None).unwrap().obstacles, [obstacle]);
 }
 
@@ -184,14 +184,14 @@ fn reports_files_without_one_evaluator(#[case] source: &str, #[case] name: Optio
 }
 
 #[test]
-fn unknown_parameters_are_obstacles() {
+fn reports_unknown_parameters() {
     let source = "def score(outputs, reference_outputs, judge):\n    return judge(outputs)\n";
     let adopted = adopt_alone(source, Some("score")).unwrap();
     assert_eq!(adopted.obstacles, ["its parameter 'judge' is unknown to LangSmith"]);
 }
 
 #[test]
-fn a_coroutine_runs_if_it_waits_for_nothing() {
+fn runs_coroutines_that_await_no_external_call() {
     let judge = |body: &str| {
         let adopted =
             adopt_alone(&format!("import json\n\n\nasync def same(output, expected):\n    {body}\n"), None).unwrap();

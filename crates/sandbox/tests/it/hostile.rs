@@ -37,7 +37,7 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time limit of other functions, which must not time out on a busy machine.
 const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How late a timeout may be on a busy machine.
+/// Maximum delay of a timeout on a busy machine.
 const MAX_TIMEOUT_DELAY: Duration = Duration::from_secs(2);
 
 /// Maximum growth of the process: memory of instances kept for reuse, and other caches.

@@ -29,14 +29,14 @@ fn generated_functions_do_not_see_other_traces() {
         let first_half = scope.spawn(|| leaks(0..FUNCTIONS / 2));
         leaks(FUNCTIONS / 2..FUNCTIONS) + first_half.join().unwrap()
     });
-    // Otherwise the generated functions would show nothing.
+    // Otherwise the generated functions would not detect a leak.
     assert!(
         leaks as u64 * 20 >= FUNCTIONS,
         "only {leaks} of {FUNCTIONS} functions depend on earlier traces when shared"
     );
 }
 
-/// Functions that a check of syntax took for harmless.
+/// Functions that an earlier check of the syntax classified as harmless.
 #[rstest]
 #[case::set_of_matches(
     "    found = {re.search(p, text) for p in [r'w\\d', r'\\d+', r'w[1-5]+', r'[a-z]']}\n    reason = ', '.join(m.group() if m else 'none' for m in found)"
@@ -55,7 +55,7 @@ fn generated_functions_do_not_see_other_traces() {
 #[case::address_of_a_match_method("    match = re.search('.', text + 'x')\n    reason = f'{match.end}'")]
 #[case::address_of_an_argument("    reason = (lambda key: f'{key}')(key=helper)")]
 #[case::not_a_number("    reason = str([x if x == x else 'nan' for x in {float('nan'), 1.0, 2.0, 3.0, float('nan')}])")]
-fn functions_that_leaked_do_not_any_more(#[case] body: &str) {
+fn isolates_functions_that_depend_on_memory_addresses(#[case] body: &str) {
     let source = format!(
         "import re\ndef helper(x):\n    return x\ndef eval_generated(trace):\n    text = trace['text']\n    kept = [object() for _ in range(trace['n'])]\n{body}\n    return reason < 'w2', reason\n"
     );
@@ -65,7 +65,7 @@ fn functions_that_leaked_do_not_any_more(#[case] body: &str) {
     }
 }
 
-/// The source of a function runs once, and each trace sees the state after that, as if it had run for it.
+/// The source runs once, and each trace starts with the state after that.
 #[rstest]
 #[case::output(
     "print('loaded')\nSEEN = []\n",
@@ -73,12 +73,12 @@ fn functions_that_leaked_do_not_any_more(#[case] body: &str) {
     "loaded\n1\n"
 )]
 #[case::an_error("1 / 0\n", "return True, ''", "")]
-#[case::much_memory(
+#[case::large_memory(
     "TABLE = [0] * 3_000_000\n",
     "TABLE.append(1)\n    return True, print(len(TABLE)) or ''",
     "3000001\n"
 )]
-fn the_source_runs_as_if_for_each_trace(#[case] before: &str, #[case] body: &str, #[case] expected: &str) {
+fn each_trace_starts_with_the_state_after_the_source(#[case] before: &str, #[case] body: &str, #[case] expected: &str) {
     let source = format!("{before}def eval_generated(trace):\n    {body}\n");
     let function = Arc::new(Function::unvalidated("eval_generated", &source));
     for isolation in [Isolation::Fresh, Isolation::Shared] {

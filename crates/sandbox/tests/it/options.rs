@@ -1,4 +1,4 @@
-//! What functions may use beside the contract's form: contexts, modules, helpers, other returns, similarity.
+//! Optional features of eval functions: contexts, modules, helpers, flexible returns and similarity.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn judge_in_context(function: Function, context: &EvalContext) -> Judgement {
     assert_eq!(
         (&first.conclusion, first.score),
         (&second.conclusion, second.score),
-        "the second trace is judged alike"
+        "the second trace gets the same judgement"
     );
     first
 }
@@ -85,7 +85,7 @@ fn reason(judgement: &Judgement) -> &str {
 #[case("{'pass': 1}", "return", None, "")]
 #[case("{'pass': True, 'passed': False}", "return", None, "")]
 #[case("{'score': 10 ** 400}", "return", None, "")]
-fn flexible_returns(
+fn accepts_flexible_returns(
     #[case] value: &str,
     #[case] expected: &str,
     #[case] score: Option<f64>,
@@ -100,13 +100,13 @@ fn flexible_returns(
         }
         _ => assert_eq!(reason(&judgement), expected_reason),
     }
-    // The contract's form accepts none of them but `(bool, str)`.
+    // The contract form accepts only `(bool, str)`.
     let judgement = judge(valid(&source, &[], ReturnForm::Contract));
     assert_eq!(outcome(&judgement), if value == "(True, 'fine')" { "pass" } else { "return" });
 }
 
 #[test]
-fn a_file_sets_its_own_form_and_threshold() {
+fn constants_of_a_file_override_the_form_and_threshold() {
     let source = |head: &str| format!("{head}\ndef eval_x(trace):\n    score = 0.75\n    return score\n");
     let flexible = valid(&source("KARAT_RETURNS = 'flexible'\nKARAT_THRESHOLD = 0.8"), &[], ReturnForm::Contract);
     assert_eq!(flexible.options.threshold, Some(0.8));
@@ -123,7 +123,7 @@ fn a_file_sets_its_own_form_and_threshold() {
 }
 
 #[test]
-fn a_function_gets_its_context() {
+fn passes_the_context_to_the_function() {
     let source = "def eval_x(trace, context):\n    return context.case is None, repr([trace['steps'][0], context])\n";
     let judgement = judge(valid(source, &[], ReturnForm::Contract));
     assert_eq!(
@@ -255,13 +255,13 @@ fn a_module_that_is_not_allowed_cannot_be_imported_at_run_time() {
 #[case("from __future__ import annotations\nfrom dataclasses import dataclass\nfrom typing import ClassVar\n@dataclass(frozen=True)\nclass P:\n    x: int\n    k: ClassVar[int] = 1\ndef eval_x(trace):\n    return P(1) == P(1), ''\n", &["dataclasses"])]
 #[case("from urllib import parse\nfrom xml.etree import ElementTree as ET\nfrom collections.abc import Mapping\ndef eval_x(trace):\n    return isinstance(trace, Mapping), parse.quote('a b')\n", &["collections", "urllib.parse", "xml.etree"])]
 #[case("from datetime import datetime, timedelta\ndef eval_x(trace):\n    return datetime(2026, 1, 31) + timedelta(days=1) == datetime(2026, 2, 1), f'{datetime(2026, 1, 2):%d %B}'\n", &["datetime"])]
-fn typical_uses_of_modules(#[case] source: &str, #[case] imports: &[&str]) {
+fn typical_uses_of_modules_work(#[case] source: &str, #[case] imports: &[&str]) {
     let judgement = judge(valid(source, imports, ReturnForm::Contract));
     assert_eq!(outcome(&judgement), "pass", "{judgement:?}");
 }
 
 #[test]
-fn there_is_no_clock() {
+fn reading_the_clock_is_an_exception() {
     for now in ["datetime.datetime.now()", "datetime.datetime.now(datetime.UTC)", "datetime.date.today()"] {
         let source = format!("import datetime\ndef eval_x(trace):\n    return True, str({now})\n");
         let judgement = judge(valid(&source, &["datetime"], ReturnForm::Contract));
@@ -315,14 +315,14 @@ fn long_texts_are_compared_quickly() {
 #[case("return {'accuracy': 1}", ReturnForm::Flexible, &["returns a dict without 'pass', 'passed' and 'score' instead of a verdict"])]
 #[case("return 'yes'", ReturnForm::Flexible, &["returns a string instead of a verdict"])]
 #[case("return [True]", ReturnForm::Flexible, &["returns a list instead of a verdict"])]
-fn warns_about_returns_that_are_never_right(#[case] body: &str, #[case] form: ReturnForm, #[case] expected: &[&str]) {
+fn warns_about_returns_that_always_fail(#[case] body: &str, #[case] form: ReturnForm, #[case] expected: &[&str]) {
     let function = valid(&format!("def eval_x(trace):\n    {body}\n"), &[], form);
     let messages: Vec<&str> = function.warnings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(messages, expected);
 }
 
 #[test]
-fn a_variable_with_the_prefix_is_named() {
+fn reports_variables_with_the_prefix() {
     let source = "eval_threshold = 0.5\ndef eval_x(trace):\n    return True, ''\n";
     let findings = validate(source, &[], ReturnForm::Contract).unwrap_err();
     assert_eq!(findings[0].message, "the variable 'eval_threshold' has the prefix of eval functions");

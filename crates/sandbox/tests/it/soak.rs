@@ -17,7 +17,7 @@ const TRACES: usize = 20_000;
 /// One in this many traces is hostile.
 const HOSTILE: usize = 20;
 
-/// One in this many hostile traces runs into the time limit, which adds up.
+/// One in this many hostile traces reaches the time limit; more would take too long.
 const SLOW: usize = 40;
 
 const QUICK: [&str; 8] = ["large", "raise", "exit", "recursion", "growing", "nothing", "flood", "wrong"];
@@ -25,7 +25,7 @@ const QUICK: [&str; 8] = ["large", "raise", "exit", "recursion", "growing", "not
 /// Maximum memory growth after the first traces: each thread has Python instances of up to 64 MB.
 const MAX_MEMORY_GROWTH: usize = 320 << 20;
 
-/// Returns what a trace makes the functions do.
+/// Returns the behaviour of the functions for a trace.
 fn kind(number: usize) -> &'static str {
     let (hostile, rest) = (number / HOSTILE, number % HOSTILE);
     match (rest == 7, hostile % SLOW, hostile / SLOW % 2) {

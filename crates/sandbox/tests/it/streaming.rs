@@ -10,7 +10,7 @@ use karat_sandbox::{Function, Input, Isolation, Position, StreamError, Task, Uni
 
 use crate::support::{Judged, judge, judge_each, outcome, sandbox, task};
 
-/// Passes, fails or errors depending on the trace, with a reason that shows any influence of earlier traces.
+/// Passes, fails or errors depending on the trace. The reason reveals any influence of earlier traces.
 const MIXED: &str = r#"
 SEEN = []
 

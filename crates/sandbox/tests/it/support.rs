@@ -26,7 +26,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Returns the function, also if validation rejects it: validation is not the boundary.
+    /// Returns the function even if validation rejects it, since validation is not the security boundary.
     pub(crate) fn function(&self) -> Arc<Function> {
         let rejected = |_| Function::unvalidated(&format!("eval_{}", self.name), &self.text);
         Arc::new(validate(self.text.as_bytes()).unwrap_or_else(rejected))

@@ -1,4 +1,4 @@
-# How karat's trace and context become what the evaluator asks for.
+# Converts karat's trace and context to the evaluator's arguments.
 def _raw_input(trace):
     steps = trace.get("steps") or [{}]
     return steps[0].get("input")
@@ -27,7 +27,7 @@ def _output(trace):
 
 
 class _Fields(dict):
-    """An object whose other keys have the text of the whole, since the trace does not know the evaluator's names."""
+    """A dict that returns the text of the whole value for unknown keys, since traces do not use the evaluator's keys."""
 
     def __init__(self, value=None, more=None):
         super().__init__(value if isinstance(value, dict) else {})
@@ -56,7 +56,7 @@ class _Fields(dict):
 
 
 class _Package:
-    """Stands for the framework's package, whose members are the stand-ins of this file, and for what has none."""
+    """Replaces a module of the framework, with the stand-ins of this file as members, or a member without a stand-in."""
 
     def __getattr__(self, name):
         return _MEMBERS.get(name, self)
@@ -76,37 +76,37 @@ def _label(text):
     return True if word in _PASS_LABELS else False if word in _FAIL_LABELS else None
 
 
-def _first(value, *names):
+def _first_set(value, *names):
     """Returns the first of the named members that is set."""
     read = value.get if isinstance(value, dict) else lambda name: getattr(value, name, None)
     return next((read(name) for name in names if read(name) is not None), None)
 
 
-def _finish(value):
-    """Runs a coroutine, which must not wait for anything outside."""
+def _await_result(value):
+    """Returns the result of a coroutine, which must not await external calls."""
     if not hasattr(value, "send"):
         return value
     try:
         value.send(None)
     except StopIteration as end:
         return end.value
-    raise RuntimeError("the evaluator waits for something outside, such as a model")
+    raise RuntimeError("the evaluator awaits an external call, such as a model")
 
 
 def _verdict(value):
-    """Turns what the evaluator returned into what karat understands."""
+    """Converts the evaluator's result to a form that karat accepts."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         passed = _label(value)
         return value if passed is None else {"pass": passed, "reason": value}
     if isinstance(value, (list, tuple)):
-        return _all(value)
-    reason = _first(value, "reason", "comment", "explanation", "rationale")
+        return _combine(value)
+    reason = _first_set(value, "reason", "comment", "explanation", "rationale")
     if isinstance(value, dict) and "results" in value:
-        return _all(value["results"])
-    passed = _first(value, "pass", "passed", "pass_")
-    score = _first(value, "score", "value", "label")
+        return _combine(value["results"])
+    passed = _first_set(value, "pass", "passed", "pass_")
+    score = _first_set(value, "score", "value", "label")
     if isinstance(score, str):
         score = _label(score)
     if passed is None and isinstance(score, bool):
@@ -116,7 +116,7 @@ def _verdict(value):
     return {"pass": passed, "score": score, "reason": "" if reason is None else str(reason)}
 
 
-def _all(values):
+def _combine(values):
     """Combines several results: all must pass, and the lowest score counts."""
     results = [_verdict(value) for value in values if value is not None]
     if not results:

@@ -26,7 +26,7 @@ _verdict_of_value = _verdict
 
 
 def _verdict(value):
-    """A tuple is one result: its number is the score, and its longest text explains it."""
+    """Treats a tuple as one result: its number is the score, its first string the label and its last the explanation."""
     if isinstance(value, tuple):
         scores = [part for part in value if isinstance(part, (bool, int, float))]
         texts = [part for part in value if isinstance(part, str)]

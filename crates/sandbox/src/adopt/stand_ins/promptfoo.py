@@ -18,7 +18,7 @@ _verdict_of_value = _verdict
 
 
 def _verdict(value):
-    """A number passes above 0, and keys may be in snake case."""
+    """Passes a number above 0, and accepts keys in snake case."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return {"pass": value > 0, "score": value}
     if isinstance(value, dict) and "pass" not in value and "pass_" not in value and value.get("score") is not None:
