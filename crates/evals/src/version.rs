@@ -34,7 +34,7 @@ pub struct EvalVersion {
     /// 1-based.
     pub version: u64,
     pub code: String,
-    /// What the function uses beside the contract's form, with its helper modules.
+    /// The optional features that the function uses, with its helper modules.
     #[serde(default, skip_serializing_if = "EvalOptions::is_default")]
     pub options: EvalOptions,
     pub code_hash: String,
