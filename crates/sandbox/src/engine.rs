@@ -23,7 +23,7 @@ pub(crate) const THREAD_STACK: usize = 64 << 20;
 #[derive(Clone)]
 pub struct Sandbox(Arc<LoadedGuest>);
 
-/// A function asked for the time.
+/// The error when a function reads the clock.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no clock in the sandbox")]
 pub(crate) struct NoClock;
