@@ -24,7 +24,7 @@ pub(crate) fn outcomes(
 ) -> Vec<Outcome> {
     let functions = vec![Arc::clone(function)];
     // A busy machine must not decide the outcome.
-    let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
+    let limits = Limits { time: Duration::from_mins(1), ..Limits::default() };
     let task = Task { functions, limits, isolation, jobs };
     // One trace per batch, so that all threads get some.
     let inputs: Vec<_> =
