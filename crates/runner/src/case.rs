@@ -39,7 +39,7 @@ pub(crate) struct Judged {
     pub(crate) duration_ms: f64,
 }
 
-/// Returns why there is no answer.
+/// Returns the cause and the message of an error.
 pub(crate) fn cause_of(error: AgentError) -> (Cause, String) {
     match error.cause {
         // The same text for every agent.

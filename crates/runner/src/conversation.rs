@@ -23,12 +23,12 @@ struct Progress {
     turns: Vec<TurnDetails>,
     verdict: ConversationVerdict,
     marks: Vec<String>,
-    /// Time without an answer.
+    /// Time spent on the message without an answer.
     unanswered: Duration,
     has_ended: bool,
 }
 
-/// Runs the turns of a case until one decides it, then judges the case as a whole.
+/// Runs the turns of a case until one ends the conversation, then judges the case as a whole.
 pub(crate) async fn run_conversation(
     shared: &Arc<SharedState>,
     unit: Unit,
@@ -84,7 +84,7 @@ pub(crate) async fn run_conversation(
     }
 }
 
-/// Calls a function that may be slow, on another thread if it is, and flattens the two kinds of errors.
+/// Calls `judge`, on a blocking thread if it is slow. A panic of that thread is an error too.
 async fn in_background<T: Send + 'static>(
     shared: &Arc<SharedState>,
     is_slow: bool,
@@ -131,15 +131,15 @@ fn judge_turn(shared: &SharedState, unit: Unit, number: usize, mut progress: Pro
         }
     };
     let details = details.with_verdict(&verdict);
-    let goes_on =
+    let continues =
         verdict.error.is_none() && (verdict.passed() || case.on_turn_failure == Some(OnTurnFailure::Continue));
-    progress.has_ended = !goes_on;
+    progress.has_ended = !continues;
     progress.turns.push(details);
     progress.verdict.add_turn(number, verdict);
     Ok(progress)
 }
 
-/// Judges the conversation by the case's own expectations, unless a turn has decided it.
+/// Judges the conversation by the case's own expectations, if all turns passed or all failures are wanted.
 fn judge_whole(shared: &SharedState, unit: Unit, progress: Progress) -> Result<CaseEnd, String> {
     let case = shared.case(unit.suite as usize, unit.index as usize);
     let Progress { exchanges, turns, mut verdict, mut marks, unanswered, .. } = progress;

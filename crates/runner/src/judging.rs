@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::shared::SharedState;
 use crate::timeout::panic_message;
 
-/// What is judged at once: a case, or a turn as a case of its own.
+/// The input of a judgement: a case, or a turn as a case of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'p> {
     pub(crate) suite: usize,

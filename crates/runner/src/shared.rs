@@ -1,4 +1,4 @@
-//! The state of a run that all workers share.
+//! The shared state of the workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};

@@ -13,7 +13,7 @@ use crate::stopwatch::Stopwatch;
 pub(crate) struct AbandonedCall(AgentError);
 
 impl AbandonedCall {
-    /// Leaves out the time before the call.
+    /// Subtracts the time before the call from the elapsed time.
     pub(crate) fn after(self, before: Duration) -> Self {
         Self(AgentError { elapsed: self.0.elapsed.saturating_sub(before), ..self.0 })
     }

@@ -38,7 +38,7 @@ fn answer(response: &str, tool: &str, result: Value) -> Act {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_case_is_judged_over_all_turns() {
+async fn expectations_of_the_case_apply_to_all_turns() {
     let turns = json!([
         {"message": "a", "expect": {"toolsCalled": ["find"], "maxLatencyMs": 60}},
         {"message": "b", "expect": {"toolsCalled": ["pay"]}},
@@ -61,7 +61,7 @@ async fn the_case_is_judged_over_all_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_may_use_numbers_of_earlier_turns() {
+async fn numbers_of_earlier_turns_are_grounded() {
     let grounded = json!({"numbersGrounded": true});
     let turns = json!([{"message": "Order 4411?"}, {"message": "And now?", "expect": grounded}]);
     let agent = FakeAgent::default().on("Order 4411?", 0, answer("5 left", "find", json!({"left": 5}))).on(
@@ -76,7 +76,7 @@ async fn a_turn_may_use_numbers_of_earlier_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_timeout_is_for_the_whole_conversation() {
+async fn the_timeout_covers_the_whole_conversation() {
     let turns = json!([{"message": "a"}, {"message": "b"}, {"message": "c"}]);
     let agent = FakeAgent::default().on("a", 600, Act::reply("ok")).on("b", 600, Act::reply("ok"));
     let run = run_case(conversation(&turns, &json!({"expect": {}})), agent, Strictness::default()).await;
@@ -89,18 +89,18 @@ async fn the_timeout_is_for_the_whole_conversation() {
 
 #[tokio::test(start_paused = true)]
 async fn an_errored_turn_ends_the_conversation() {
-    let fails = |failing: Value| {
-        let turns = json!([{"message": "a", "expect": failing}, {"message": "b"}, {"message": "c"}]);
+    let expecting = |expect: Value| {
+        let turns = json!([{"message": "a", "expect": expect}, {"message": "b"}, {"message": "c"}]);
         conversation(&turns, &json!({"onTurnFailure": "continue"}))
     };
     let broken = || FakeAgent::default().on("b", 1, Act::Fail("HTTP 500".to_owned(), Duration::from_millis(3)));
-    let run = run_case(fails(json!({"responseContains": ["ok"]})), broken(), Strictness::default()).await;
+    let run = run_case(expecting(json!({"responseContains": ["ok"]})), broken(), Strictness::default()).await;
     let case = run.case("ls-a-001");
     assert_eq!((case.outcome, case.error.as_deref()), (Outcome::Errored, Some("turn 2: HTTP 500")));
     assert_eq!(outcomes(case), [TurnOutcome::Passed, TurnOutcome::Errored, TurnOutcome::NotRun]);
     assert_eq!(case.duration_ms, 3);
 
-    let run = run_case(fails(json!({"responseContains": ["no"]})), broken(), Strictness::default()).await;
+    let run = run_case(expecting(json!({"responseContains": ["no"]})), broken(), Strictness::default()).await;
     let case = run.case("ls-a-001");
     assert_eq!(case.outcome, Outcome::Failed, "an earlier turn failed");
     assert_eq!(case.error.as_deref(), Some("turn 1: responseContains: expected 'no' in response but not found"));
@@ -132,9 +132,9 @@ async fn secrets_are_redacted_in_turns() {
 
 /// Passes every trace and records it.
 #[derive(Default)]
-struct Observer(Mutex<Vec<(String, Value)>>);
+struct TraceRecorder(Mutex<Vec<(String, Value)>>);
 
-impl EvalFunctions for Observer {
+impl EvalFunctions for TraceRecorder {
     fn judge(&self, name: &str, trace: &Value, _context: &EvalContext) -> Judgement {
         self.0.lock().unwrap().push((name.to_owned(), trace.clone()));
         Judgement {
@@ -148,15 +148,15 @@ impl EvalFunctions for Observer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eval_functions_see_the_turn_of_each_step() {
+async fn steps_have_the_number_of_their_turn() {
     let turns = json!([{"message": "a"}, {"message": "b", "expect": {"evals": ["eval_turn"]}}]);
     let case = conversation(&turns, &json!({"expect": {"evals": ["eval_all"]}}));
-    let observer = Arc::new(Observer::default());
-    let functions: Arc<dyn EvalFunctions> = Arc::<Observer>::clone(&observer);
+    let recorder = Arc::new(TraceRecorder::default());
+    let functions: Arc<dyn EvalFunctions> = Arc::<TraceRecorder>::clone(&recorder);
     let plan = Plan { functions: Some(functions), ..plan(vec![suite("a", vec![case])]) };
     let run = run_plan(plan, FakeAgent::default()).await;
     assert!(run.case("ls-a-001").passed);
-    let seen = observer.0.lock().unwrap();
+    let seen = recorder.0.lock().unwrap();
     let steps = |index: usize| {
         let (name, trace): &(String, Value) = &seen[index];
         let steps = trace["steps"].as_array().unwrap().iter();

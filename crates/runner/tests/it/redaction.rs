@@ -26,7 +26,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// A trace with the secret in every text.
-fn leak() -> Trace {
+fn trace_with_secret() -> Trace {
     let call = ToolCall {
         name: format!("use-{SECRET}"),
         success: None,
@@ -58,7 +58,7 @@ async fn secrets_are_redacted_in_every_event() {
     suites[0].file.cases.extend(cases(&["breaks", "panics"]));
     let agent = FakeAgent::default()
         .with_identity(format!("http://me:{SECRET}@host/?key={SECRET}"))
-        .on("leak", 1, Act::Answer(Box::new(leak())))
+        .on("leak", 1, Act::Answer(Box::new(trace_with_secret())))
         .on("breaks", 1, Act::Fail(format!("refused {SECRET}"), Duration::ZERO))
         .on("panics", 1, Act::Panic(format!("cannot use {SECRET}")));
     let run = run_plan(Plan { redactor: redactor(&[SECRET]), ..plan(suites) }, agent).await;
@@ -136,8 +136,8 @@ async fn secrets_are_redacted_in_the_alignment_of_calls() {
 /// Messages are truncated after redaction, which does not recognise a partial secret.
 #[tokio::test(start_paused = true)]
 async fn truncated_messages_contain_no_partial_secret() {
-    for lead in (570..=605).step_by(5) {
-        let long = format!("{}{SECRET}{}", "é".repeat(lead), "z".repeat(10_000));
+    for prefix_length in (570..=605).step_by(5) {
+        let long = format!("{}{SECRET}{}", "é".repeat(prefix_length), "z".repeat(10_000));
         let mut test_cases = cases(&["breaks", "panics", "fails"]);
         test_cases[2].expect.response_contains = Some(vec![long.clone()]);
         let agent = FakeAgent::default()
@@ -173,11 +173,11 @@ async fn judging_happens_before_redaction() {
 
 #[tokio::test(start_paused = true)]
 async fn results_without_secrets_are_unchanged() {
-    let agent = || FakeAgent::default().on("leak", 1, Act::Answer(Box::new(leak())));
+    let agent = || FakeAgent::default().on("leak", 1, Act::Answer(Box::new(trace_with_secret())));
     let suites = || vec![suite("a", cases(&["leak"]))];
     let plain = run_plan(plan(suites()), agent()).await;
-    assert_eq!(plain.case("leak").details.response, leak().response);
-    assert_eq!(plain.case("leak").details.tool_calls, leak().tool_calls);
+    assert_eq!(plain.case("leak").details.response, trace_with_secret().response);
+    assert_eq!(plain.case("leak").details.tool_calls, trace_with_secret().tool_calls);
     let other = run_plan(Plan { redactor: redactor(&["another-secret"]), ..plan(suites()) }, agent()).await;
     assert_eq!(other.suite(), plain.suite());
 }
