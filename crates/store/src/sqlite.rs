@@ -27,11 +27,11 @@ pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
         Err(failed) if is_complete_file(path) && !is_writable(path) => failed,
         opened => return opened,
     };
-    // Needs a migration, or another reason that has nothing to do with writing.
+    // A file that needs a migration cannot be read either.
     open_read_only(path).await?.ok_or(failed)
 }
 
-/// Opens a current file without a journal; `None` if it has to be migrated.
+/// Opens a file without a journal for reading; returns `None` if it has to be migrated.
 async fn open_read_only(path: &Path) -> Result<Option<Database>, StoreError> {
     let label = path.display().to_string();
     // Without `immutable`, SQLite would create files in the folder.
@@ -75,7 +75,7 @@ async fn open_with_timeout(path: &Path, busy_timeout: Duration) -> Result<Databa
     if path.is_dir() {
         return Err(error_with_hint(
             format!("the store {label} is a folder"),
-            format!("name a file in it: {label}/karat.db"),
+            format!("pass a file in it: {label}/karat.db"),
         ));
     }
     create_parent(path)?;

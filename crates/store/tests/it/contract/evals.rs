@@ -22,7 +22,7 @@ contract! {
     rejects_executions_of_missing_traces_and_versions
     summaries_count_the_newest_version
     counts_every_version
-    counts_what_is_not_applicable_apart
+    counts_not_applicable_executions_separately
     stores_many_executions
 }
 
@@ -210,7 +210,7 @@ async fn counts_every_version(Case { store, .. }: Case<'_>) {
     assert_eq!(store.version_counts("eval_c").await.expect("counts"), []);
 }
 
-async fn counts_what_is_not_applicable_apart(Case { store, .. }: Case<'_>) {
+async fn counts_not_applicable_executions_separately(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 4).await;
     let options = EvalOptions {
         imports: vec!["math".to_owned()],
