@@ -72,14 +72,14 @@ pub fn merge_cases(
         renumbered: Vec::new(),
         remarks: file.remarks(header),
     };
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut new_ids: BTreeMap<String, String> = BTreeMap::new();
     // Drafts are approved in any order. A taken id is replaced by the next free one.
     let mut ordered: Vec<&Value> = cases.iter().collect();
     ordered.sort_by_cached_key(|case| (file.ids.contains(id_of(case)), number_in(id_of(case))));
     for case in ordered {
         let id = id_of(case).to_owned();
         if let Some(existing_id) = file.find_same_case(case) {
-            names.insert(id, existing_id);
+            new_ids.insert(id, existing_id);
             continue;
         }
         let mut case = case.clone();
@@ -88,13 +88,13 @@ pub fn merge_cases(
             let prefix = header.tier.id_prefix().unwrap_or_default();
             let new_id = next_ids(prefix, &header.tool.name, taken).next().unwrap_or_else(|| format!("{id}-2"));
             case["id"] = json!(new_id);
-            names.insert(id.clone(), new_id.clone());
+            new_ids.insert(id.clone(), new_id.clone());
             merged.renumbered.push((id, new_id));
         }
         merged.added.push(id_of(&case).to_owned());
         file.add(case)?;
     }
-    file.record_approvals(&renamed(approvals, &names))?;
+    file.record_approvals(&with_new_ids(approvals, &new_ids))?;
     merged.total = file.cases.len();
     merged.text = file.json.into_text();
     EvalFile::parse(merged.text.as_bytes(), Origin::new(file_name)).map_err(FileError::InvalidResult)?;
@@ -232,11 +232,11 @@ fn without_id(case: &Value) -> Option<Map<String, Value>> {
 }
 
 /// Returns the approvals with the ids that the cases have in the file.
-fn renamed(approvals: &[Approval], names: &BTreeMap<String, String>) -> Vec<Approval> {
+fn with_new_ids(approvals: &[Approval], new_ids: &BTreeMap<String, String>) -> Vec<Approval> {
     let mut approvals = approvals.to_vec();
     for id in approvals.iter_mut().flat_map(|approval| &mut approval.cases) {
-        if let Some(name) = names.get(id) {
-            name.clone_into(id);
+        if let Some(new_id) = new_ids.get(id) {
+            new_id.clone_into(id);
         }
     }
     approvals
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_in_the_order_of_their_ids() {
+    fn writes_cases_in_the_order_of_their_ids() {
         let cases = ["gs-get-weather-010", "gs-get-weather-002", "gs-get-weather-001"];
         let cases: Vec<Value> = cases.iter().map(|id| case(id, id)).collect();
         let file = write(None, &cases, &[]);

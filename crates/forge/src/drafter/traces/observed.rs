@@ -1,6 +1,6 @@
 //! Extracts the first turn of a trace: a message, the calls that it led to, and the response.
 //!
-//! A case sends one message, so later turns cannot be used: they depend on the earlier ones.
+//! A drafted case sends one message, so later turns cannot be used: they depend on the earlier ones.
 
 use std::collections::BTreeSet;
 
@@ -225,7 +225,7 @@ mod tests {
     fn observed(trace: &Value) -> ObservedTurn {
         match extract(trace) {
             Extraction::Usable(observed) => observed,
-            other => panic!("not useful: {other:?}"),
+            other => panic!("not usable: {other:?}"),
         }
     }
 
