@@ -72,7 +72,7 @@ fn property(field: &Map<String, Value>) -> Option<(Map<String, Value>, bool)> {
     let is = |key: &str, flag: bool| field.get(key) == Some(&Value::Bool(flag));
     let is_optional = is("optional", true) || is("required", false) || field.contains_key("default");
     let mut property: Map<String, Value> =
-        field.iter().filter(|(key, _)| !["optional", "required"].contains(&key.as_str())).map(clone).collect();
+        field.iter().filter(|(key, _)| !["optional", "required"].contains(&key.as_str())).map(clone_entry).collect();
     match kind {
         "string" | "number" | "integer" | "boolean" | "array" | "object" | "null" => {}
         "enum" => {
@@ -86,7 +86,7 @@ fn property(field: &Map<String, Value>) -> Option<(Map<String, Value>, bool)> {
     Some((property, is_optional))
 }
 
-fn clone((key, value): (&String, &Value)) -> (String, Value) {
+fn clone_entry((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 

@@ -167,12 +167,12 @@ impl Project {
             let schema = entries.any(&SCHEMA_KEYS);
             let has_more = schema.is_some() || entries.any(&FUNCTION_KEYS).is_some() || arguments.len() > 1;
             let is_described = entries.any(&DESCRIPTION_KEYS).is_some() && has_more;
-            let is_run = entries.any(PLAIN_SCHEMA_KEYS).is_some() && entries.any(&FUNCTION_KEYS).is_some();
+            let is_runnable = entries.any(PLAIN_SCHEMA_KEYS).is_some() && entries.any(&FUNCTION_KEYS).is_some();
             // `defineTool({ schema: { name, description, inputSchema }, handle })` has the tool in its schema.
-            let holds_tool = schema
+            let contains_tool = schema
                 .and_then(|schema| self.entries(schema))
                 .is_some_and(|inner| inner.get("name").is_some() && inner.any(PLAIN_SCHEMA_KEYS).is_some());
-            if holds_tool || !is_described && !is_run {
+            if contains_tool || !is_described && !is_runnable {
                 continue;
             }
             // A server or an agent that has tools.
@@ -181,23 +181,27 @@ impl Project {
             }
             let origin = (located.module, located.expr.at);
             let site = discovery.call_site.as_ref().map_or(origin, |(site, _)| *site);
-            let is_only = is_tool_constructor(name);
+            let is_constructor = is_tool_constructor(name);
             let key = keys.key(site).or_else(|| keys.key(origin)).cloned();
-            let held = keys.variable(site).or_else(|| keys.variable(origin)).map(String::as_str).or(variable);
+            let target_variable =
+                keys.variable(site).or_else(|| keys.variable(origin)).map(String::as_str).or(variable);
             let mut named = entries.any(&NAME_KEYS).map(|name| self.text(name));
             if self.is_agents_sdk(located, call) {
                 named = named.map(|name| name.map(|name| sanitise_function_name(&name)));
             }
-            let key = self.function_of_agents_sdk(located, call, &entries).or(key.filter(|_| is_only));
+            let key = self.function_of_agents_sdk(located, call, &entries).or(key.filter(|_| is_constructor));
             let is_mastra = self.is_mastra(&located.with(&call.callee));
             let offered = keys.agent_key(origin).filter(|_| is_mastra).cloned();
-            if is_only && (named.is_none() && key.is_none() || is_mastra && offered.is_none()) {
+            if is_constructor && (named.is_none() && key.is_none() || is_mastra && offered.is_none()) {
                 discovery.unnamed_modules.insert(located.module);
             }
-            let name = match (offered.map(Ok).or(named), key.or_else(|| held.filter(|_| is_only).map(str::to_owned))) {
+            let name = match (
+                offered.map(Ok).or(named),
+                key.or_else(|| target_variable.filter(|_| is_constructor).map(str::to_owned)),
+            ) {
                 (Some(name), _) => name,
                 (None, Some(key)) => Ok(key),
-                (None, None) if skipped == 0 && is_only => Err(self.missing_name_reason(located, keys)),
+                (None, None) if skipped == 0 && is_constructor => Err(self.missing_name_reason(located, keys)),
                 (None, None) => return,
             };
             discovery.seen.insert((object.module, object.expr.at));
@@ -332,8 +336,8 @@ impl Project {
             return;
         }
         // An `id` with a description is not specific to tools.
-        let is_run = entries.any(PLAIN_SCHEMA_KEYS).is_some() || entries.any(&FUNCTION_KEYS).is_some();
-        let id = || entries.get("id").filter(|_| is_among_tools && is_run);
+        let is_runnable = entries.any(PLAIN_SCHEMA_KEYS).is_some() || entries.any(&FUNCTION_KEYS).is_some();
+        let id = || entries.get("id").filter(|_| is_among_tools && is_runnable);
         let Some(name) = entries.get("name").or_else(id) else { return };
         let schema = entries.any(PLAIN_SCHEMA_KEYS);
         let has_function = entries.any(&FUNCTION_KEYS).is_some();
@@ -403,8 +407,8 @@ impl Project {
                 };
                 let Some(tool) = self.entries(&object) else { continue };
                 let is_whole = tool.any(&DESCRIPTION_KEYS).is_some() && tool.any(PLAIN_SCHEMA_KEYS).is_some();
-                let is_run = is_listed || has_calls || tool.any(&FUNCTION_KEYS).is_some();
-                if is_whole && is_run && tool.any(&NAME_KEYS).is_none() {
+                let is_runnable = is_listed || has_calls || tool.any(&FUNCTION_KEYS).is_some();
+                if is_whole && is_runnable && tool.any(&NAME_KEYS).is_none() {
                     self.add_described_tool(&object, Ok(key.clone()), &tool, None, discovery);
                 }
             }
