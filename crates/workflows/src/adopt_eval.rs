@@ -18,20 +18,20 @@ use serde_json::{Map, Value, json};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
 use crate::error::Error;
-use crate::settings::{EvalForms, Settings};
+use crate::settings::{EvalRules, Settings};
 
 pub struct Request {
     /// The file of the evaluator.
     pub file: PathBuf,
-    /// The name of the function or class; may be left out if the file has only one evaluator.
+    /// The name of the function or class; required if the file has several evaluators.
     pub function: Option<String>,
     /// The name of the eval function; default: that of the evaluator.
     pub name: Option<String>,
-    /// The trace to try it on; default: a trace of a weather agent.
+    /// The trace for the test run; default: a trace of a weather agent.
     pub trace: Option<Value>,
-    /// The reference to try it with; default: the response of the trace.
+    /// The reference for the test run; default: the response of the trace.
     pub reference: Option<Value>,
-    /// The parameters to try it with.
+    /// The parameters for the test run.
     pub params: Map<String, Value>,
     /// Whether to write nothing.
     pub is_dry_run: bool,
@@ -56,11 +56,11 @@ pub struct AdoptReport {
     pub written: bool,
     /// Modules that must be added to `evalImports` before it can run.
     pub missing_imports: Vec<String>,
-    /// What is different from the framework.
+    /// Differences from the framework.
     pub notes: Vec<String>,
-    /// Why it cannot run in the sandbox; empty if it can.
+    /// Reasons why it cannot run in the sandbox; empty if it can.
     pub obstacles: Vec<String>,
-    /// The result on a trace; null if it cannot run.
+    /// The result of the test run; null if it cannot run.
     pub trial: Option<Trial>,
     /// The code of the eval function.
     pub code: String,
@@ -92,7 +92,7 @@ pub fn adopt_eval(request: &Request, context: &Context<'_>) -> Result<AdoptRepor
     let has_module = |name: &str| folder.join(format!("{name}.py")).is_file();
     let adopted = adopt(&source, request.function.as_deref(), &has_module)
         .map_err(|error| adopt_error(error, &source_name, request.function.as_deref()))?;
-    let name = request.name.clone().or_else(|| stem_name(&adopted, &source_path));
+    let name = request.name.clone().or_else(|| name_from_file(&adopted, &source_path));
     let adopted = rename(adopted, name.as_deref())?;
     let helpers = read_helpers(&adopted, &folder)?;
     let files = files_of(&adopted, &helpers, settings);
@@ -114,7 +114,7 @@ pub fn adopt_eval(request: &Request, context: &Context<'_>) -> Result<AdoptRepor
     }
     match validate_adopted(&adopted, &helpers) {
         Ok(function) => {
-            let EvalForms { imports: allowed, .. } = &settings.eval_forms;
+            let EvalRules { imports: allowed, .. } = &settings.eval_rules;
             let missing = function.options.imports.iter().filter(|module| !allowed.contains(module));
             report.missing_imports = missing.cloned().collect();
             report.trial = Some(run_trial(function, request, context)?);
@@ -136,10 +136,10 @@ fn adopt_error(error: AdoptError, source: &str, function: Option<&str>) -> Error
     match error {
         AdoptError::Several(names) => {
             let first = names.first().cloned().unwrap_or_default();
-            Error::invalid(message).hint(format!("name one of them: karat eval adopt {source}:{first}"))
+            Error::invalid(message).hint(format!("choose one, for example: karat eval adopt {source}:{first}"))
         }
         AdoptError::NoneFound { functions } if function.is_none() && !functions.is_empty() => {
-            Error::invalid(message).hint(format!("name a function: {}", functions.join(", ")))
+            Error::invalid(message).hint(format!("choose a function: {}", functions.join(", ")))
         }
         AdoptError::NoneFound { .. } => Error::invalid(message).hint(
             "expected the parameters of promptfoo, Braintrust, Langfuse, LangSmith, Phoenix, MLflow, DeepEval or OpenAI graders",
@@ -148,13 +148,13 @@ fn adopt_error(error: AdoptError, source: &str, function: Option<&str>) -> Error
     }
 }
 
-/// Returns a name from the file, for a function that has the same name in every file.
-fn stem_name(adopted: &AdoptedFunction, path: &Path) -> Option<String> {
+/// Returns a name derived from the file, for evaluators that have the same name in every file.
+fn name_from_file(adopted: &AdoptedFunction, path: &Path) -> Option<String> {
     let stem = snake_case(&path.file_stem()?.to_string_lossy());
     (["get_assert", "grade"].contains(&adopted.source_name.as_str())).then_some(stem)
 }
 
-/// Gives the eval function another name.
+/// Renames the eval function.
 fn rename(adopted: AdoptedFunction, name: Option<&str>) -> Result<AdoptedFunction, Error> {
     let Some(name) = name else { return Ok(adopted) };
     let name = crate::evals::parse_name(name)?;
@@ -166,7 +166,7 @@ fn rename(adopted: AdoptedFunction, name: Option<&str>) -> Result<AdoptedFunctio
     Ok(AdoptedFunction { name: new, code, ..adopted })
 }
 
-/// Reads the modules beside the evaluator that it imports.
+/// Reads the modules in the evaluator's folder that it imports.
 fn read_helpers(adopted: &AdoptedFunction, folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut helpers = BTreeMap::new();
     for name in &adopted.helpers {
@@ -189,7 +189,7 @@ fn files_of(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String>, setti
     files
 }
 
-/// Validates the adopted code as if the project allowed its imports; the error has the obstacles.
+/// Validates the adopted code as if the project allowed its imports; an error lists the obstacles.
 fn validate_adopted(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String>) -> Result<Function, Vec<String>> {
     let helper = |name: &str| helpers.get(name).map(|code| code.clone().into_bytes());
     let imports = OPTIONAL_MODULES.map(str::to_owned);
@@ -197,7 +197,7 @@ fn validate_adopted(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String
         ProjectRules { imports: &imports, returns: ReturnForm::Flexible, helper: &helper, ..ProjectRules::default() };
     let obstacle = |finding: Finding| match adopted.code.get(finding.range) {
         Some(module) if finding.rule == Rule::Import && !helpers.contains_key(module) => unavailable_reason(module),
-        _ => format!("it is refused: {}", finding.message),
+        _ => format!("validation failed: {}", finding.message),
     };
     validate_with(adopted.code.as_bytes(), &rules).map_err(|findings| {
         let obstacles: BTreeSet<String> = findings.into_iter().map(obstacle).collect();
@@ -238,7 +238,7 @@ fn write_files(files: &Files, settings: &Settings) -> Result<(), Error> {
     let is_same = |path: &Path, text: &str| read_file(path).is_ok_and(|bytes| bytes == text.as_bytes());
     if let Some((path, _)) = files.iter().find(|(path, text)| path.exists() && !is_same(path, text)) {
         let path = settings.display_path(path);
-        return Err(Error::invalid(format!("{path} already exists")).hint("pass --name for another name"));
+        return Err(Error::invalid(format!("{path} already exists")).hint("pass --name to use another name"));
     }
     for (path, text) in files.iter().filter(|(path, _)| !path.exists()) {
         create_file(path, text.as_bytes())

@@ -36,8 +36,8 @@ pub struct CheckedFile {
     pub path: String,
     /// The name of the eval function; null if it cannot run.
     pub function: Option<String>,
-    /// The first twelve hex digits of the SHA-256 of the source, and of what it uses beside the contract's form; null if
-    /// the function cannot run.
+    /// The first twelve hex digits of the SHA-256 of the source and of the optional features that it uses; null if the
+    /// function cannot run.
     pub code_hash: Option<String>,
     /// The error if the file could not be read, else null.
     pub error: Option<String>,

@@ -54,7 +54,7 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let comparable = runs.find(|run: &Run| run.results.iter().any(is_shared));
     comparable.map(NamedRun::from).ok_or_else(|| {
         let message = format!("no run before {} has the same eval files and agent", now.run_id);
-        let hint = "to compare other runs, name both, for example 'latest~1' and 'latest'";
+        let hint = "to compare other runs, pass both, for example 'latest~1' and 'latest'";
         Error::not_found(message).hint(hint).hint(Hint::ListRuns)
     })
 }
@@ -144,7 +144,8 @@ fn mark_not_run(
 
 /// Returns for each current result the index of the earlier one to compare it with.
 ///
-/// A suite is compared with itself of the same agent. If it ran against one agent in both runs, the agents may differ.
+/// A suite is compared with the result of the same agent. If it ran against a single agent in both runs, the agents may
+/// differ.
 fn pair_results(before: &[EarlierResult], now: &[EarlierResult], forced: bool) -> Vec<Option<usize>> {
     let same_suite = |left: &EarlierResult, right: &EarlierResult| {
         left.tier == right.tier && same_name(&left.tool_name, &right.tool_name)

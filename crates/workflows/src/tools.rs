@@ -163,7 +163,7 @@ fn eval_paths(paths: &[PathBuf], context: &Context<'_>) -> Result<Vec<EvalPath>,
     }
     match discover(paths, layout, &layout.current_dir) {
         Err(error) if paths.is_empty() && error.kind == karat_project::ErrorKind::NothingSelected => Ok(Vec::new()),
-        paths_or_error => Ok(paths_or_error?),
+        result => Ok(result?),
     }
 }
 

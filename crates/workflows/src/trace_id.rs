@@ -38,7 +38,7 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
 /// Length of the hash that an import appends to an id that is unique only within its file.
 const HASH_LENGTH: usize = 12;
 
-/// Returns the only one of these ids that an import made from `own`, the id of an entry in its file.
+/// Returns the id that an import made from `own`, the id of an entry in its file, if only one of these ids was.
 pub(crate) fn imported_id<'i>(own: &str, ids: &'i [String]) -> Option<&'i str> {
     let is_hash = |rest: &str| rest.len() == HASH_LENGTH && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_imported = |id: &&String| id.strip_prefix(own).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_hash);

@@ -1,4 +1,4 @@
-//! Connects agents: shows presets, tries an agent with a message, and finds the preset for a running agent.
+//! Connects agents: shows presets, sends test messages, and detects the preset for a running agent.
 
 pub mod detect;
 pub mod presets;

@@ -181,11 +181,11 @@ pub async fn try_messages(request: &Request, context: &Context<'_>) -> Result<Ag
     };
     let endpoint = settings.agent_endpoints.first().map(|endpoint| endpoint.value.clone()).unwrap_or_default();
     let (timeout, redactor) = (settings.timeout, &settings.redactor);
-    let talk = Talk { collector: &collector, endpoint: &endpoint, timeout, redactor };
+    let runner = TrialRunner { collector: &collector, endpoint: &endpoint, timeout, redactor };
     let mut conversation = agent.start(trial);
     let mut turns: Vec<TrialTurn> = Vec::new();
     for message in &request.messages {
-        let turn = talk.send(message, conversation.as_mut()).await;
+        let turn = runner.send(message, conversation.as_mut()).await;
         let is_last = turn.answer.is_none();
         turns.push(turn);
         if is_last {
@@ -214,14 +214,14 @@ fn sends(turns: &[TrialTurn], id: &str) -> bool {
     })
 }
 
-struct Talk<'t> {
+struct TrialRunner<'t> {
     collector: &'t Collector,
     endpoint: &'t str,
     timeout: Duration,
     redactor: &'t Redactor,
 }
 
-impl Talk<'_> {
+impl TrialRunner<'_> {
     async fn send(&self, message: &str, conversation: &mut (dyn Conversation + '_)) -> TrialTurn {
         let answered = tokio::time::timeout(self.timeout, conversation.send(message)).await;
         let exchanges = self.collector.take();

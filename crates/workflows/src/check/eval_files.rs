@@ -96,7 +96,7 @@ impl EvalFiles<'_> {
         unknown_tool.into_iter().chain(stale).chain(changed).chain(lints).chain(unknown).collect()
     }
 
-    /// Returns the problem of a file that names no tool, if its name is not that of one either.
+    /// Returns a problem if neither the metadata nor the file name is a tool of the registry.
     fn unknown_tool(&self, file: &EvalFile, silencer: &mut Silencer<'_>) -> Option<RuleProblem> {
         let rule = Rule::FileTool;
         if !has_unknown_tool(file, self.registry)

@@ -109,7 +109,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
         report.issues.extend(issues);
     }
     if !is_whole {
-        // Of other tools, the whole project's check says enough.
+        // Problems of other tools are left to a check of the whole project.
         let is_named = |tool: &String| files.tool_names.iter().any(|name| same_name(name, tool));
         tool_issues.retain(|issue| issue.tool.as_ref().is_none_or(is_named));
     }

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::{LiveTools, Settings, ToolExecutor, UnusableServer, Variables, WithBase};
 
-/// Time after which the servers that karat waits for are named.
-const SLOW_SERVERS: Duration = Duration::from_secs(5);
+/// Delay before karat names the servers that it is waiting for.
+const SLOW_SERVER_DELAY: Duration = Duration::from_secs(5);
 
 /// Maximum number of warnings, and of tools in a warning.
 const MAX_LISTED: usize = 5;
@@ -72,7 +72,7 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
     let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
     let connecting = McpServers::connect(targets, settings.timeout);
-    let connected = call_if_slow(connecting, SLOW_SERVERS, || note_waiting(settings, notices)).await;
+    let connected = call_if_slow(connecting, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await;
     let servers = connected.map_err(|error| {
         let message = error.to_string();
         let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
@@ -93,7 +93,7 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
         return Ok(registry);
     }
     let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout);
-    let server_tools = call_if_slow(listing, SLOW_SERVERS, || note_waiting(settings, notices)).await;
+    let server_tools = call_if_slow(listing, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
         server_tools.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -104,7 +104,7 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     Ok(Some(registry.unwrap_or(server_tools)))
 }
 
-/// Names the servers, so that waiting for one does not look like hanging.
+/// Names the servers, so that a slow server does not look like a hang.
 fn note_waiting(settings: &Settings, notices: &dyn Notices) {
     let names: Vec<&str> = settings.live.servers.iter().map(|(name, _)| name.as_str()).collect();
     let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
@@ -112,7 +112,7 @@ fn note_waiting(settings: &Settings, notices: &dyn Notices) {
     notices.note(&format!("waiting for the {servers} {}, at most {limit} s ('timeoutMs')", names.join(", ")));
 }
 
-/// Calls a function if the work takes longer than this.
+/// Awaits `work`, and calls a function once it takes longer than `limit`.
 async fn call_if_slow<T>(work: impl Future<Output = T>, limit: Duration, call: impl FnOnce()) -> T {
     let mut work = pin!(work);
     if let Ok(output) = tokio::time::timeout(limit, &mut work).await {
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn names_what_it_waits_for_only_if_slow() {
+    async fn calls_the_function_only_for_slow_work() {
         let mut calls = 0;
         let slow = tokio::time::sleep(Duration::from_millis(50));
         call_if_slow(slow, Duration::from_millis(1), || calls += 1).await;

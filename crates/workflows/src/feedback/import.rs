@@ -136,7 +136,7 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     })
 }
 
-/// What an unknown id stands for.
+/// The traces that an unknown id may refer to.
 enum Completion {
     /// The trace that was imported with this id.
     Imported(String),
@@ -154,7 +154,7 @@ async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str
     }
     let mut completions: HashMap<&str, Completion> = HashMap::new();
     for id in missing.iter().take(MAX_SHORT_IDS) {
-        // The id of an entry in its file, to which the import added a hash.
+        // The import of traces may have appended a hash to the id.
         let imported = store.trace_ids(&format!("{id}-"), 3).await?;
         let found = match imported_id(id, &imported) {
             Some(imported) => Completion::Imported(imported.to_owned()),

@@ -125,7 +125,7 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<MatchedFile>, 
 fn read_file(path: PathBuf, settings: &Settings) -> MatchedFile {
     let display_path = settings.display_path(&path);
     let file = check_file(&path, &display_path, settings)
-        .and_then(|()| FunctionFile::read(path.clone(), display_path.clone(), &settings.eval_forms));
+        .and_then(|()| FunctionFile::read(path.clone(), display_path.clone(), &settings.eval_rules));
     MatchedFile { path, display_path, file }
 }
 

@@ -13,7 +13,7 @@ use karat_sandbox::{
 
 use super::cases::located_entries;
 use crate::error::Error;
-use crate::settings::{EvalForms, Settings};
+use crate::settings::{EvalRules, Settings};
 
 /// Maximum number of names in a hint.
 const MAX_LISTED_NAMES: usize = 10;
@@ -49,7 +49,7 @@ pub fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Error> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         let display_path = settings.display_path(&path);
-        files.push(FunctionFile::read(path, display_path, &settings.eval_forms)?);
+        files.push(FunctionFile::read(path, display_path, &settings.eval_rules)?);
     }
     remove_helpers(&mut files);
     reject_duplicates(&mut files);
@@ -73,7 +73,7 @@ fn is_function_file(path: &Path) -> bool {
 
 impl FunctionFile {
     /// Reads and validates one file.
-    pub(super) fn read(path: PathBuf, display_path: String, forms: &EvalForms) -> Result<Self, Error> {
+    pub(super) fn read(path: PathBuf, display_path: String, rules: &EvalRules) -> Result<Self, Error> {
         let source =
             read_source(&path).map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
         let text = Arc::from(display_source(&source));
@@ -82,7 +82,7 @@ impl FunctionFile {
             let helper = folder.join(format!("{name}.py"));
             if helper.is_file() { read_source(&helper).ok() } else { None }
         };
-        let EvalForms { imports, returns, threshold } = forms;
+        let EvalRules { imports, returns, threshold } = rules;
         let rules = ProjectRules { imports, returns: *returns, threshold: *threshold, helper: &helper };
         let function = validate_with(&source, &rules).map(Arc::new);
         Ok(Self { path, display_path, text, function })
@@ -126,7 +126,7 @@ fn read_source(path: &Path) -> io::Result<Vec<u8>> {
     Ok(source)
 }
 
-/// Removes the files that define no eval function and are imported by another file of the folder.
+/// Removes helper modules: files without an eval function that another file of the folder imports.
 fn remove_helpers(files: &mut Vec<FunctionFile>) {
     if files.iter().all(|file| file.function.is_ok()) {
         return;
@@ -136,10 +136,10 @@ fn remove_helpers(files: &mut Vec<FunctionFile>) {
     let is_helper: Vec<bool> = files
         .iter()
         .zip(&outlines)
-        .map(|(file, own)| {
+        .map(|(file, outline)| {
             let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
             let is_imported = outlines.iter().any(|other| other.imports.contains(&*stem));
-            is_imported && !own.has_eval_function
+            is_imported && !outline.has_eval_function
         })
         .collect();
     let mut is_helper = is_helper.into_iter();

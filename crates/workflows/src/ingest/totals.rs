@@ -30,7 +30,7 @@ struct TraceCounts {
 }
 
 impl Totals {
-    /// Gives access to the parts of the report that are not counted here.
+    /// Returns the report, to set the parts that are not counted here.
     pub(crate) fn report_mut(&mut self) -> &mut ImportReport {
         &mut self.report
     }

@@ -137,9 +137,9 @@ pub(super) async fn list(
             redact_arguments(command, redactor);
         }
     }
-    let anchored = |(name, value): (String, McpServerConfig)| (name, WithBase { value, base: folder.to_path_buf() });
+    let with_base = |(name, value): (String, McpServerConfig)| (name, WithBase { value, base: folder.to_path_buf() });
     let live = LiveTools {
-        servers: servers.into_iter().map(anchored).collect(),
+        servers: servers.into_iter().map(with_base).collect(),
         is_registry: true,
         executor: ToolExecutor::default(),
         allowed: AllowedTools::Named(Vec::new()),

@@ -227,8 +227,8 @@ fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {
     })
 }
 
-/// Validates code that may use what the options allow, with their helper modules.
-pub(crate) fn validate_as(code: &str, options: &EvalOptions) -> Result<Function, Vec<Finding>> {
+/// Validates code that may use the optional features in `options`.
+pub(crate) fn validate_with_options(code: &str, options: &EvalOptions) -> Result<Function, Vec<Finding>> {
     let helper = |name: &str| options.helpers.get(name).map(|source| source.clone().into_bytes());
     validate_with(code.as_bytes(), &ProjectRules::of_options(options, &helper))
 }
@@ -239,7 +239,7 @@ pub fn validate_version(version: &EvalVersion) -> Result<Function, Error> {
         let message = format!("version {} of {} is no longer valid: {reason}", version.version, version.eval_id);
         Error::invalid(message).hint(crate::hint::Hint::FixEval)
     };
-    let function = validate_as(&version.code, &version.options)
+    let function = validate_with_options(&version.code, &version.options)
         .map_err(|findings| refused(findings.first().map(|finding| finding.message.clone()).unwrap_or_default()))?;
     if function.name != version.eval_id {
         return Err(refused(format!("it defines {}", function.name)));

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::functions::{LoadedFunction, find_functions};
 use crate::hint::Hint;
-use crate::judge_stored::validate_as;
+use crate::judge_stored::validate_with_options;
 use crate::settings::Settings;
 
 /// The decision on the candidates of a refinement. This is the complete, serialisable state.
@@ -27,7 +27,7 @@ pub struct Adoption {
     /// Not empty.
     pub candidates: Vec<AdoptableCode>,
     code_hash: String,
-    /// What the replaced code uses beside the contract's form.
+    /// The optional features of the replaced code.
     #[serde(default)]
     options: EvalOptions,
     guest_hash: String,
@@ -161,7 +161,7 @@ impl Adoption {
         let Some(candidate) = self.candidate(number) else {
             return Ok(CommandOutcome::Refused(Refusal::UnknownCandidate));
         };
-        let options = validate_as(&candidate.code, &self.options).map(|function| function.options);
+        let options = validate_with_options(&candidate.code, &self.options).map(|function| function.options);
         let version = NewVersion {
             eval_id: self.eval_id.clone(),
             code: candidate.code.clone(),

@@ -43,7 +43,7 @@ impl EvalRunner {
             for (verdicts, judgement) in all.iter_mut().zip(judged_trace.judgements) {
                 let (passed, reason) = match judgement.conclusion {
                     Conclusion::Verdict { passed, reason } => (Some(passed), reason),
-                    // Counts as wrong, like an error, so that no function gets better by saying nothing.
+                    // Counts as wrong, like an error, so that a candidate cannot improve by giving no verdict.
                     Conclusion::NotApplicable { reason } => (None, reason),
                     Conclusion::Error(error) => (None, error.message),
                 };

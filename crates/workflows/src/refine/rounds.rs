@@ -13,7 +13,7 @@ use super::baseline::Baseline;
 use super::{Event, Request};
 use crate::error::Error;
 use crate::event::EventSink;
-use crate::judge_stored::validate_as;
+use crate::judge_stored::validate_with_options;
 
 pub(super) struct Rounds<'r> {
     request: &'r Request,
@@ -129,7 +129,7 @@ fn emit(events: &mut dyn EventSink<Event>, event: Event) -> Result<(), Error> {
     if events.emit(event).is_break() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-/// Validates code of a model, which may use what the version uses; the errors are sent back to it.
+/// Validates code of a model, which may use the optional features of the version; the errors are sent back to it.
 pub(super) fn check(code: &str, version: &EvalVersion) -> Result<Function, Vec<String>> {
     let EvalVersion { eval_id, options, .. } = version;
     let text = |finding: &Finding| {
@@ -137,7 +137,8 @@ pub(super) fn check(code: &str, version: &EvalVersion) -> Result<Function, Vec<S
         let help = finding.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
         format!("line {line}: {}{help}", finding.message)
     };
-    let function = validate_as(code, options).map_err(|findings| findings.iter().map(text).collect::<Vec<_>>())?;
+    let function =
+        validate_with_options(code, options).map_err(|findings| findings.iter().map(text).collect::<Vec<_>>())?;
     if function.name == *eval_id {
         Ok(function)
     } else {

@@ -312,16 +312,16 @@ fn always_passes_error() -> Error {
 
 fn new_case(request: &AddRequest, template: Template, id: String, created_at: String) -> Result<NewRegression, Error> {
     let expect = merge_expectations(template.expect, &request.expect);
-    let of_turns = template.turns.iter().flat_map(|turns| turns.as_array().into_iter().flatten());
-    let of_turns: Vec<&Map<String, Value>> =
-        of_turns.filter_map(|turn| turn.get("expect").and_then(Value::as_object)).collect();
-    if expect.is_empty() && of_turns.is_empty() {
+    let turns = template.turns.iter().flat_map(|turns| turns.as_array().into_iter().flatten());
+    let turn_expectations: Vec<&Map<String, Value>> =
+        turns.filter_map(|turn| turn.get("expect").and_then(Value::as_object)).collect();
+    if expect.is_empty() && turn_expectations.is_empty() {
         return Err(always_passes_error());
     }
     if template.turns.is_some() && request.message.is_some() {
         return Err(Error::invalid("the case is a conversation, so --message cannot replace its messages"));
     }
-    if let Some(first) = of_turns.into_iter().chain([&expect]).flat_map(snapshot_keys).next() {
+    if let Some(first) = turn_expectations.into_iter().chain([&expect]).flat_map(snapshot_keys).next() {
         let error = Error::invalid(format!(
             "'{first}' uses a {{{{snapshot:...}}}} token: a regression case must have only stable values"
         ));

@@ -333,7 +333,7 @@ struct TrialResult<'t> {
     duration_ms: u64,
     error: Option<&'t str>,
     details: &'t CaseDetails,
-    /// An assertion was evaluated, or there was none.
+    /// Whether an assertion was evaluated, or there was none.
     was_judged: bool,
 }
 

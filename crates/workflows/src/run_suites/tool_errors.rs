@@ -1,4 +1,4 @@
-//! Says where `noToolErrors` does not apply.
+//! Reports cases to which `noToolErrors` does not apply.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use karat_runner::SuitePlan;
 
 use crate::notice::Notices;
 
-/// A model that only selects tools runs none, so that none can fail.
+/// Notes the number of cases whose `noToolErrors` cannot fail: a model that only selects tools runs none of them.
 pub(super) fn note_unchecked_tool_errors(suites: &[SuitePlan], agents: &[Arc<dyn Agent>], notices: &dyn Notices) {
     let count = |(index, agent): (usize, &Arc<dyn Agent>)| {
         let is_unchecked =

@@ -149,13 +149,13 @@ config_keys! {
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
     /// Limits of eval functions.
     eval_limits: LowerLimits = "evalLimits" as Json, LowerLimits::read;
-    /// Modules of the standard library that eval functions may import, beside json, re and typing.
+    /// Modules of the standard library that eval functions may import, in addition to json, re and typing.
     #[schemars(extend("items" = {"type": "string", "enum": OPTIONAL_MODULES}, "uniqueItems" = true))]
     eval_imports: Vec<String> = "evalImports" as List, read_modules;
     /// What eval functions may return: `contract` is `(bool, str)`; `flexible` also a bool, a number, a dict with `pass`
     /// or `score`, or None if the function is not applicable (default: contract).
     eval_returns: ReturnForm = "evalReturns" as Text, |value, path, problems| { read_enum(value, path, problems, &ReturnForm::NAMES, ReturnForm::from_name) };
-    /// The score from which on a flexible eval function passes (default: 0.5).
+    /// Minimum score for a flexible eval function to pass (default: 0.5).
     eval_threshold: f64 = "evalThreshold" as Number, read_threshold;
     /// Thresholds for the alert of `karat eval agreement`.
     agreement: agreement::Limits = "agreement" as Json, agreement::Limits::read;

@@ -42,13 +42,13 @@ impl LiveTools {
     ) -> Result<Self, Error> {
         let mut servers = Vec::new();
         if let Some(WithBase { value, base }) =
-            resolver.anchored(overrides.mcp_servers.clone(), file.mcp_servers.clone())
+            resolver.with_base(overrides.mcp_servers.clone(), file.mcp_servers.clone())
         {
             servers.extend(value.into_iter().map(|(name, value)| (name, WithBase { value, base: base.clone() })));
         }
         // A registry program on the command line overrides the path in the file.
         let of_file = file.tool_registry_path.clone().filter(|_| overrides.tool_registry.is_none());
-        let path = resolver.anchored(overrides.tool_registry_path.clone(), of_file);
+        let path = resolver.with_base(overrides.tool_registry_path.clone(), of_file);
         let short = path.and_then(|path| {
             let config = McpServerConfig::parse_short_form(&path.value)?;
             Some((path, config))

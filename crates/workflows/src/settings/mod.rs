@@ -33,7 +33,7 @@ pub use self::config::{AllowTools, Config, SnapshotSource, ToolExecutor};
 pub use self::live_tools::LiveTools;
 pub(crate) use self::live_tools::UnusableServer;
 pub use self::overrides::{FlagValue, Flags};
-use self::overrides::{VARIABLE_PREFIX, meant_variable};
+use self::overrides::{VARIABLE_PREFIX, suggested_variable};
 pub use self::recording::{RecordingSetting, Replay};
 pub(crate) use self::secrets::{fill_headers, redact_arguments};
 use self::store_location::store_location;
@@ -94,8 +94,8 @@ pub struct Settings {
     pub live: LiveTools,
     /// Limits of eval functions below the built-in maximum.
     pub eval_limits: LowerLimits,
-    /// What eval functions may use beside the contract's form.
-    pub eval_forms: EvalForms,
+    /// The optional features that eval functions may use.
+    pub eval_rules: EvalRules,
     /// Thresholds of the agreement alert.
     pub agreement: Thresholds,
     pub store: Location,
@@ -112,13 +112,13 @@ pub struct WithBase<T> {
     pub base: PathBuf,
 }
 
-/// What eval functions may use beside the contract's form.
+/// The optional features that eval functions may use.
 #[derive(Debug, Clone)]
-pub struct EvalForms {
-    /// Modules of the standard library.
+pub struct EvalRules {
+    /// Modules of the standard library that they may import.
     pub imports: Vec<String>,
     pub returns: ReturnForm,
-    /// Scores from this value on pass.
+    /// Minimum score to pass.
     pub threshold: f64,
 }
 
@@ -189,9 +189,9 @@ impl Settings {
                 Some(silence) => SilenceSetting { silence, file: None },
                 None => SilenceSetting { silence: file.silence.clone().unwrap_or_default(), file: config_path },
             },
-            judge: resolver.anchored(overrides.judge.clone(), file.judge.clone()),
-            forge: resolver.anchored(overrides.forge.clone(), file.forge.clone()),
-            refine: resolver.anchored(overrides.refine.clone(), file.refine.clone()),
+            judge: resolver.with_base(overrides.judge.clone(), file.judge.clone()),
+            forge: resolver.with_base(overrides.forge.clone(), file.forge.clone()),
+            refine: resolver.with_base(overrides.refine.clone(), file.refine.clone()),
             agent_endpoints,
             agent: Box::new(overrides.agent.clone().or_else(|| file.agent.clone()).unwrap_or_default()),
             seed_manifest: path(&overrides.seed_manifest_path, &file.seed_manifest_path, "evals/seed-manifest.json"),
@@ -218,7 +218,7 @@ impl Settings {
             max_cost_usd: overrides.max_cost_usd.or(file.max_cost_usd),
             live: LiveTools::resolve(&overrides, &file, &resolver, redactor)?,
             eval_limits: overrides.eval_limits.or(file.eval_limits).unwrap_or_default(),
-            eval_forms: EvalForms {
+            eval_rules: EvalRules {
                 imports: overrides.eval_imports.clone().or_else(|| file.eval_imports.clone()).unwrap_or_default(),
                 returns: overrides.eval_returns.or(file.eval_returns).unwrap_or_default(),
                 threshold: overrides.eval_threshold.or(file.eval_threshold).unwrap_or(DEFAULT_THRESHOLD),
@@ -280,8 +280,8 @@ fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Re
     let variables = Variables::load(root)?;
     variables.register_secrets(redactor);
     for name in variables.names_with_prefix(VARIABLE_PREFIX) {
-        if let Some(meant) = meant_variable(&name) {
-            notices.warn(&format!("{name} has no effect: did you mean {meant}?"));
+        if let Some(suggestion) = suggested_variable(&name) {
+            notices.warn(&format!("{name} has no effect: did you mean {suggestion}?"));
         }
     }
     if variables.is_in_file("KARAT_CONFIG") {
@@ -324,7 +324,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<WithBase<T>> {
+    pub fn with_base<T>(&self, flag: Option<T>, file: Option<T>) -> Option<WithBase<T>> {
         match (flag, file) {
             (Some(value), _) => Some(WithBase { value, base: self.current_dir.to_path_buf() }),
             (None, Some(value)) => Some(WithBase { value, base: self.root.to_path_buf() }),
@@ -345,7 +345,7 @@ fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -
         return Err(Error::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
     }
     let is_matrix = overrides.matrix.is_some() || from_flags.is_none() && file.matrix.is_some();
-    let Some(WithBase { value: endpoints, base }) = resolver.anchored(from_flags, configured(file)) else {
+    let Some(WithBase { value: endpoints, base }) = resolver.with_base(from_flags, configured(file)) else {
         return Ok(Vec::new());
     };
     for (index, name) in endpoints.iter().enumerate().filter(|_| is_matrix) {
@@ -370,7 +370,7 @@ fn snapshot_source(
     // A source on the command line enables the snapshot; one in the file needs 'snapshotEnabled'.
     let by_default = overrides.snapshot.is_some() || file.snapshot_enabled.unwrap_or(false);
     let is_enabled = overrides.snapshot_enabled.unwrap_or(by_default);
-    match resolver.anchored(overrides.snapshot.clone(), file.snapshot.clone()) {
+    match resolver.with_base(overrides.snapshot.clone(), file.snapshot.clone()) {
         Some(source) if is_enabled => Ok(Some(source)),
         None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing").hint(
             "set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or pass --snapshot-file",
@@ -394,7 +394,7 @@ fn registry_command(
             return Err(Error::invalid("karat.json has both 'toolRegistry' and 'toolRegistryPath': keep one"));
         }
     }
-    let command = resolver.anchored(overrides.tool_registry.clone(), file.tool_registry.clone());
+    let command = resolver.with_base(overrides.tool_registry.clone(), file.tool_registry.clone());
     if let Some(command) = &command {
         redact_arguments(&command.value.command, redactor);
     }

@@ -101,14 +101,15 @@ pub(crate) const VARIABLE_PREFIX: &str = "KARAT_";
 /// The variables that are not named after a key.
 const OTHER_VARIABLES: [&str; 4] = ["KARAT_CONFIG", "KARAT_GUEST", "KARAT_LOG", "KARAT_SNAPSHOT_FILE"];
 
-/// Returns the variable that is probably meant by one that karat does not read. Others may be for the agent.
-pub(crate) fn meant_variable(name: &str) -> Option<String> {
+/// Returns the known variable with the most similar name, if karat does not read this one. Variables without a similar
+/// name may be for the agent.
+pub(crate) fn suggested_variable(name: &str) -> Option<String> {
     let keys = Config::KEYS.iter().filter(|(key, _)| *key != "$schema").map(|(key, _)| variable_name(key));
     let known: Vec<String> = keys.chain(OTHER_VARIABLES.map(str::to_owned)).collect();
     if known.iter().any(|known| known == name) {
         return None;
     }
-    // Without the prefix, which makes all of them alike.
+    // Compared without the prefix, which all of them share.
     let words: Vec<&str> = known.iter().filter_map(|known| known.strip_prefix(VARIABLE_PREFIX)).collect();
     let near = nearest(name.strip_prefix(VARIABLE_PREFIX)?, &words)?;
     Some(format!("{VARIABLE_PREFIX}{near}"))
@@ -150,7 +151,7 @@ fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
     }
 }
 
-/// Parses `KEY=VALUE`. A value is JSON, or in the text form of the key.
+/// Parses `KEY=VALUE`. The value is JSON, or text as in the flag of the key.
 fn parse_assignment(text: &str) -> Result<(&'static str, Value), Error> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(Error::invalid(format!("invalid --set '{text}': expected KEY=JSON"))
@@ -161,7 +162,7 @@ fn parse_assignment(text: &str) -> Result<(&'static str, Value), Error> {
         let error = Error::invalid(format!("unknown key '{name}' in --set"));
         return Err(match nearest(name, &keys) {
             Some(near) => error.hint(format!("did you mean '{near}'?")),
-            None => error.hint("every key of karat.json can be set"),
+            None => error.hint("run 'karat schema config' to show the keys"),
         });
     };
     let has_form = |value: &Value| match form {
@@ -248,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn recognises_misspelt_variables() {
-        assert_eq!(meant_variable("KARAT_CONCURENCY").as_deref(), Some("KARAT_CONCURRENCY"));
-        assert_eq!(meant_variable("KARAT_CONCURRENCY"), None);
-        assert_eq!(meant_variable("KARAT_LOG"), None);
-        assert_eq!(meant_variable("KARAT_SHOP_TOKEN"), None);
+    fn suggests_names_for_misspelt_variables() {
+        assert_eq!(suggested_variable("KARAT_CONCURENCY").as_deref(), Some("KARAT_CONCURRENCY"));
+        assert_eq!(suggested_variable("KARAT_CONCURRENCY"), None);
+        assert_eq!(suggested_variable("KARAT_LOG"), None);
+        assert_eq!(suggested_variable("KARAT_SHOP_TOKEN"), None);
     }
 
     #[test]
