@@ -1,4 +1,4 @@
-//! Draws expected calls beside the calls made.
+//! Renders expected and actual calls side by side.
 
 use karat_core::assertion::{CallAlignment, CallDifference, CallPair, CallPart, CallState};
 use karat_core::trace::ToolCall;
@@ -7,7 +7,7 @@ use crate::call_text::call_text;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap};
 
-/// Maximum number of lines of a cell, and of drawn pairs, unless all is shown.
+/// Maximum number of lines of a cell, and of pairs, unless rendered in full.
 const MAX_CELL_LINES: usize = 2;
 const MAX_PAIRS: usize = 8;
 
@@ -15,9 +15,9 @@ const MAX_PAIRS: usize = 8;
 const MIN_COLUMNS: usize = 12;
 const SEPARATOR: &str = "  ";
 
-/// How an alignment is drawn.
+/// Renders an alignment as a table with two columns.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Drawing {
+pub(crate) struct AlignmentRenderer {
     /// The width of all lines.
     pub(crate) columns: usize,
     pub(crate) symbols: Symbols,
@@ -26,21 +26,21 @@ pub(crate) struct Drawing {
     pub(crate) is_full: bool,
 }
 
-impl Drawing {
+impl AlignmentRenderer {
     /// For reports without a terminal.
     pub(crate) const PLAIN: Self =
         Self { columns: 100, symbols: Symbols::UNICODE, palette: Palette { color: false }, is_full: false };
 
-    /// Draws an alignment, one call per row, with each difference below its call.
+    /// Renders an alignment, one call per row, with each difference below its call.
     pub(crate) fn lines(self, alignment: &CallAlignment, calls: &[ToolCall]) -> Vec<String> {
         let is_long = !self.is_full && alignment.pairs.len() > MAX_PAIRS;
         let shown: Vec<&CallPair> =
             alignment.pairs.iter().filter(|pair| !is_long || is_shown(alignment, pair)).collect();
         let limit = if is_long { shown.len().min(MAX_PAIRS) } else { shown.len() };
         let mut lines = Vec::new();
-        self.row("", "expected", "actual", |line| self.palette.dim(line), &mut lines);
+        self.add_row("", "expected", "actual", |line| self.palette.dim(line), &mut lines);
         for pair in &shown[..limit] {
-            self.pair(pair, calls, &mut lines);
+            self.add_pair(pair, calls, &mut lines);
         }
         let hidden = alignment.pairs.len() - limit;
         if hidden > 0 {
@@ -51,7 +51,7 @@ impl Drawing {
         lines
     }
 
-    fn pair(self, pair: &CallPair, calls: &[ToolCall], lines: &mut Vec<String>) {
+    fn add_pair(self, pair: &CallPair, calls: &[ToolCall], lines: &mut Vec<String>) {
         let Symbols { passed, failed, dash, .. } = self.symbols;
         let call = pair.call.and_then(|index| Some(format!("{} {}", index + 1, call_text(calls.get(index)?, false))));
         let actual = call.as_deref();
@@ -60,21 +60,21 @@ impl Drawing {
         let marked = |line: &str| self.palette.failure(line);
         let dim = |line: &str| self.palette.dim(line);
         match pair.state {
-            CallState::Matched => self.row(passed, expected, actual.unwrap_or_default(), plain, lines),
+            CallState::Matched => self.add_row(passed, expected, actual.unwrap_or_default(), plain, lines),
             CallState::Different => {
-                self.row(failed, expected, actual.unwrap_or_default(), plain, lines);
+                self.add_row(failed, expected, actual.unwrap_or_default(), plain, lines);
                 for difference in &pair.differences {
-                    self.difference(difference, lines);
+                    self.add_difference(difference, lines);
                 }
             }
-            CallState::Missing => self.row(failed, expected, "(missing)", marked, lines),
-            CallState::Unexpected => self.row(failed, "(not expected)", actual.unwrap_or_default(), marked, lines),
-            CallState::Unused => self.row(dash, expected, "(not made)", dim, lines),
-            CallState::Extra => self.row(dash, "(any other)", actual.unwrap_or_default(), dim, lines),
+            CallState::Missing => self.add_row(failed, expected, "(missing)", marked, lines),
+            CallState::Unexpected => self.add_row(failed, "(not expected)", actual.unwrap_or_default(), marked, lines),
+            CallState::Unused => self.add_row(dash, expected, "(not made)", dim, lines),
+            CallState::Extra => self.add_row(dash, "(any other)", actual.unwrap_or_default(), dim, lines),
         }
     }
 
-    fn difference(self, difference: &CallDifference, lines: &mut Vec<String>) {
+    fn add_difference(self, difference: &CallDifference, lines: &mut Vec<String>) {
         let CallDifference { part, pointer, expected, actual } = difference;
         let label = match part {
             CallPart::Arguments if pointer.is_empty() => "arguments".to_owned(),
@@ -87,11 +87,11 @@ impl Drawing {
         let expected = format!("  {label}: {}", expected.as_deref().unwrap_or("(none)"));
         let actual = format!("  {}", actual.as_deref().unwrap_or(absent));
         let mark = if self.symbols.ascii { "!=" } else { "≠" };
-        self.row(mark, &expected, &actual, |line| self.palette.failure(line), lines);
+        self.add_row(mark, &expected, &actual, |line| self.palette.failure(line), lines);
     }
 
-    /// Adds the lines of two cells behind a mark.
-    fn row(self, mark: &str, left: &str, right: &str, paint: impl Fn(&str) -> String, lines: &mut Vec<String>) {
+    /// Adds the lines of two cells after a mark.
+    fn add_row(self, mark: &str, left: &str, right: &str, paint: impl Fn(&str) -> String, lines: &mut Vec<String>) {
         let mark_columns = width(self.symbols.passed).max(width(self.symbols.failed)).max(width(self.symbols.dash));
         let columns = self.columns.saturating_sub(mark_columns + 1 + SEPARATOR.len()) / 2;
         let columns = columns.max(MIN_COLUMNS);
@@ -112,7 +112,7 @@ impl Drawing {
         }
     }
 
-    /// Wraps a text to a column.
+    /// Wraps text to a column.
     fn cell(self, text: &str, columns: usize) -> Vec<String> {
         let indent: String = text.chars().take_while(|character| *character == ' ').collect();
         let clean = printable(text.trim_start());
@@ -129,7 +129,7 @@ impl Drawing {
     }
 }
 
-/// Whether a pair of a long alignment is drawn.
+/// Whether a pair of a long alignment is rendered.
 fn is_shown(alignment: &CallAlignment, pair: &CallPair) -> bool {
     pair.state.is_problem() || alignment.only_order_differs && pair.entry != pair.call
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_expected_beside_actual_in_80_columns() {
+    fn renders_expected_and_actual_calls_in_65_columns() {
         let alignment = alignment(&json!({"match": "exact", "pairs": [
             {"state": "matched", "entry": 0, "call": 0, "expected": "find_order {\"user\":\"ada\"}"},
             {"state": "different", "entry": 1, "call": 1, "expected": "cancel_order {\"orderId\":\"4411\"} where /reason is a value that contains 'late'",
@@ -167,8 +167,8 @@ mod tests {
             {"name": "cancel_order", "params": {"orderId": "4141", "force": true}},
             {"name": "refund\u{1b}[31m", "params": {"note": "one\ntwo"}},
         ]));
-        let drawing = Drawing { columns: 65, ..Drawing::PLAIN };
-        let lines = drawing.lines(&alignment, &calls);
+        let renderer = AlignmentRenderer { columns: 65, ..AlignmentRenderer::PLAIN };
+        let lines = renderer.lines(&alignment, &calls);
         assert!(lines.iter().all(|line| width(line) <= 65), "{lines:#?}");
         insta::assert_snapshot!(lines.join("\n"), @r#"
           expected                        actual
@@ -187,16 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_is_right_in_a_long_alignment() {
+    fn omits_matched_calls_of_a_long_alignment() {
         let pair = |index: usize| {
             let state = if index == 5 { "missing" } else { "matched" };
             json!({"state": state, "entry": index, "call": index, "expected": "f"})
         };
         let alignment = alignment(&json!({"match": "anyOrder", "pairs": (0..20).map(pair).collect::<Vec<_>>()}));
         let calls = vec![ToolCall::default(); 20];
-        let lines = Drawing::PLAIN.lines(&alignment, &calls);
+        let lines = AlignmentRenderer::PLAIN.lines(&alignment, &calls);
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[2], "… 19 more");
-        assert_eq!(Drawing { is_full: true, ..Drawing::PLAIN }.lines(&alignment, &calls).len(), 21);
+        assert_eq!(AlignmentRenderer { is_full: true, ..AlignmentRenderer::PLAIN }.lines(&alignment, &calls).len(), 21);
     }
 }

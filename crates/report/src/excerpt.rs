@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) carets: String,
 }
 
-/// Lines around the first mark of text.
+/// The lines around the first mark of a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) rows: Vec<Row>,

@@ -11,7 +11,7 @@ use karat_core::result::{CaseDetails, CaseResult, Cause, SkippedCase};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::call_alignment::Drawing;
+use crate::call_alignment::AlignmentRenderer;
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
 use crate::transcript::transcript;
@@ -182,7 +182,7 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
     let of_turns = details.turns.iter().filter_map(|turn| Some((turn.calls.as_ref()?, &turn.tool_calls)));
     let of_case = details.calls.as_ref().map(|alignment| (alignment, &details.tool_calls));
     for (alignment, calls) in of_turns.chain(of_case) {
-        let lines = Drawing::PLAIN.lines(alignment, calls);
+        let lines = AlignmentRenderer::PLAIN.lines(alignment, calls);
         let _ = write!(text, "\n\n{}", lines.join("\n"));
     }
     text

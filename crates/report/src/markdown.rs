@@ -13,7 +13,7 @@ use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
-use crate::call_alignment::Drawing;
+use crate::call_alignment::AlignmentRenderer;
 use crate::call_text::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
@@ -327,7 +327,7 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     if !result.details.turns.is_empty() {
         let _ = write!(text, "\n\n{}", transcript(&result.details.turns, MESSAGE_LIMIT));
         if let Some(alignment) = &result.details.calls {
-            let lines = Drawing::PLAIN.lines(alignment, &result.details.tool_calls);
+            let lines = AlignmentRenderer::PLAIN.lines(alignment, &result.details.tool_calls);
             let _ = write!(text, "\ncalls of the whole conversation:\n{}", lines.join("\n"));
         }
         return text;
@@ -336,7 +336,7 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     let _ = write!(text, "\n\nmessage: {}", shorten(&result.message, MESSAGE_LIMIT));
     let _ = write!(text, "\nanswer: {}", shorten(answer, ANSWER_LIMIT));
     if let Some(alignment) = &result.details.calls {
-        let lines = Drawing::PLAIN.lines(alignment, &result.details.tool_calls);
+        let lines = AlignmentRenderer::PLAIN.lines(alignment, &result.details.tool_calls);
         let _ = write!(text, "\ncalls:\n{}", lines.join("\n"));
         return text;
     }

@@ -25,7 +25,7 @@ pub fn wrap_message(label: &str, text: &str, columns: usize) -> Vec<String> {
     textwrap::wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Writes text wrapped behind a label; later lines have this indentation.
+/// Writes wrapped text after a label; later lines have this indentation.
 pub(crate) fn write_wrapped(label: &str, indent: &str, text: &str, columns: usize, out: &mut String) {
     for line in textwrap::wrap(text, options(label, indent, columns)) {
         out.push_str(line.trim_end());

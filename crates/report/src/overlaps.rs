@@ -119,7 +119,7 @@ fn join_names(names: &[String], separator: &str, settings: ConsoleSettings) -> S
     names.iter().map(|name| shorten_name(name, settings)).collect::<Vec<_>>().join(separator)
 }
 
-/// Wraps text behind a label.
+/// Wraps text after a label.
 fn push_labelled(label: &str, text: &str, columns: usize, out: &mut String) {
     write_wrapped(label, &" ".repeat(label.len()), &printable(text), columns, out);
 }

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use karat_core::result::{TurnDetails, TurnOutcome};
 use karat_json::text::shorten;
 
-use crate::call_alignment::Drawing;
+use crate::call_alignment::AlignmentRenderer;
 use crate::call_text::{call_text, no_calls_text};
 
-/// Returns the turns that were run, and how many were not.
+/// Returns the turns that ran, and the number of the others.
 pub(crate) fn turns_that_ran(turns: &[TurnDetails]) -> (&[TurnDetails], usize) {
     let ran = turns.iter().take_while(|turn| turn.outcome != TurnOutcome::NotRun).count();
     (&turns[..ran], turns.len() - ran)
 }
 
-/// Returns the outcome of a turn for people.
+/// Returns the outcome of a turn as text.
 pub(crate) fn outcome_text(outcome: TurnOutcome) -> &'static str {
     match outcome {
         TurnOutcome::Passed => "passed",
@@ -24,7 +24,7 @@ pub(crate) fn outcome_text(outcome: TurnOutcome) -> &'static str {
     }
 }
 
-/// Says how many turns were not run.
+/// Returns the note on turns that were not run.
 pub(crate) fn not_run_text(count: usize) -> String {
     if count == 1 { "1 more turn was not run".to_owned() } else { format!("{count} more turns were not run") }
 }
@@ -42,7 +42,8 @@ pub(crate) fn transcript(turns: &[TurnDetails], limit: usize) -> String {
         let answer = if response.trim().is_empty() { "(empty)" } else { response.trim() };
         let _ = writeln!(text, "answer: {}", shorten(answer, limit));
         if let Some(alignment) = &turn.calls {
-            let _ = writeln!(text, "calls:\n{}", Drawing::PLAIN.lines(alignment, &turn.tool_calls).join("\n"));
+            let _ =
+                writeln!(text, "calls:\n{}", AlignmentRenderer::PLAIN.lines(alignment, &turn.tool_calls).join("\n"));
         } else {
             let calls: Vec<String> =
                 turn.tool_calls.iter().map(|call| shorten(&call_text(call, false), limit).into_owned()).collect();
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_with_the_last_turn_that_ran() {
+    fn omits_turns_that_did_not_run() {
         let answered = |message: &str, outcome, response: &str, tool: Option<&str>| TurnDetails {
             outcome,
             response: Some(response.to_owned()),

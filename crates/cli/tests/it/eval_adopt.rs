@@ -29,7 +29,7 @@ fn writes_a_function_that_runs_in_a_case() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     for part in [
         "mentions from evaluators.py, an evaluator of Langfuse",
-        "on a trace: passed with score 1: compared",
+        "test run: passed with score 1: compared",
         "wrote evals/functions/mentions.py",
         "\"evalImports\": [\"math\"]",
     ] {
@@ -49,7 +49,7 @@ fn writes_a_function_that_runs_in_a_case() {
 }
 
 #[test]
-fn says_why_an_evaluator_cannot_run() {
+fn reports_why_an_evaluator_cannot_run() {
     let source = "import openai\n\n\ndef get_assert(output, context):\n    return openai.judge(output)\n";
     let project = project_with_python().file("assert.py", source);
     let output = project.run(["eval", "adopt", "assert.py:get_assert", "--format", "json"]);
@@ -63,7 +63,7 @@ fn says_why_an_evaluator_cannot_run() {
 }
 
 #[test]
-fn names_the_evaluators_of_a_file() {
+fn lists_the_evaluators_of_a_file() {
     let source = "def a(output, expected):\n    return 1\n\n\ndef b(output, expected):\n    return 0\n";
     let project = project_with_python().file("scores.py", source);
     let output = project.run(["eval", "adopt", "scores.py"]);

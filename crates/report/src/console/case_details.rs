@@ -9,7 +9,7 @@ use karat_json::text::text_form;
 use serde_json::Value;
 
 use super::{Page, Verbosity};
-use crate::call_alignment::Drawing;
+use crate::call_alignment::AlignmentRenderer;
 use crate::call_text::{call_text, no_calls_text};
 use crate::excerpt::{Excerpt, Row, excerpt};
 use crate::terminal_text::{printable, truncate, width};
@@ -78,14 +78,15 @@ impl Page {
 
     fn write_alignment(&self, alignment: &CallAlignment, calls: &[ToolCall], is_full: bool, out: &mut String) {
         let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH);
-        let drawing = Drawing { columns, symbols: self.settings.symbols, palette: self.settings.palette, is_full };
-        for (index, line) in drawing.lines(alignment, calls).iter().enumerate() {
+        let renderer =
+            AlignmentRenderer { columns, symbols: self.settings.symbols, palette: self.settings.palette, is_full };
+        for (index, line) in renderer.lines(alignment, calls).iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             let _ = writeln!(out, "      {}{line}", self.settings.palette.dim(format_args!("{label:<LABEL_WIDTH$}")));
         }
     }
 
-    /// Shows the conversation up to its end. Turns that passed are shorter, unless cases are shown in full.
+    /// Shows the turns that ran. Turns that passed are shortened, unless cases are shown in full.
     fn write_conversation(&self, case: &CaseResult, is_full: bool, out: &mut String) {
         let symbols = self.settings.symbols;
         let (ran, not_run) = turns_that_ran(&case.details.turns);
@@ -177,7 +178,7 @@ impl Page {
         self.write_rows(label, rows, out);
     }
 
-    /// Writes rows of printable text behind a label.
+    /// Writes rows of printable text after a label.
     fn write_rows(&self, label: &str, rows: Vec<Row>, out: &mut String) {
         let palette = self.settings.palette;
         for (index, row) in rows.into_iter().enumerate() {
@@ -192,7 +193,7 @@ impl Page {
     }
 }
 
-/// Whether the answer does not have what it should, which the results of calls may explain.
+/// Whether an assertion on the response failed, which the results of calls may explain.
 fn has_wrong_response(case: &CaseResult) -> bool {
     let fields = [
         Field::ResponseContains,

@@ -7,7 +7,7 @@ use karat_workflows::adopt_eval::{AdoptReport, Trial};
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{printable, wrap};
 
-/// Renders what was adopted, what is different, and the result on a trace.
+/// Renders the adopted evaluator, the differences from its framework, and the result on a trace.
 pub fn adopted_text(report: &AdoptReport, settings: ConsoleSettings) -> String {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
@@ -62,10 +62,10 @@ fn trial_text(trial: &Trial, settings: ConsoleSettings) -> (String, String) {
         (Some(error), _) => {
             let summary = error.lines().next().unwrap_or_default();
             let kind = trial.error_kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            (palette.error(symbols.errored), format!("on a trace: errored{kind}: {summary}"))
+            (palette.error(symbols.errored), format!("test run: errored{kind}: {summary}"))
         }
-        (None, Some(true)) => (palette.success(symbols.passed), format!("on a trace: passed{score}{reason}")),
-        (None, Some(false)) => (palette.success(symbols.passed), format!("on a trace: failed{score}{reason}")),
-        (None, None) => (palette.success(symbols.passed), format!("on a trace: not applicable{reason}")),
+        (None, Some(true)) => (palette.success(symbols.passed), format!("test run: passed{score}{reason}")),
+        (None, Some(false)) => (palette.success(symbols.passed), format!("test run: failed{score}{reason}")),
+        (None, None) => (palette.success(symbols.passed), format!("test run: not applicable{reason}")),
     }
 }

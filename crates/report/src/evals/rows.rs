@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::json_escapes::escape_json;
 
-/// The shape of the rows.
+/// The layout of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
     /// One JSON object per line.

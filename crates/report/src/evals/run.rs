@@ -31,7 +31,7 @@ pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> Str
 pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: ConsoleSettings, out: &mut String) {
     let palette = settings.palette;
     let _ = writeln!(out, "{}", palette.bold(title));
-    // Shares are of the traces that the function applies to.
+    // Traces that the function does not apply to are left out.
     let all = function.passed + function.failed + function.errored;
     let share = |count: u64, word: &str| format!("{count} {word} ({})", percent(count, all));
     let mut counts = vec![palette.success(share(function.passed, "passed"))];

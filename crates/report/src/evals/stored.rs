@@ -58,7 +58,7 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
         let _ = writeln!(
             out,
             "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}{}",
-            apart(*not_applicable)
+            not_applicable_note(*not_applicable)
         );
     }
     let _ = writeln!(out, "\n{}", counted(list.evals.len(), "eval"));
@@ -129,7 +129,7 @@ fn verdict_counts(counts: &VersionCounts) -> String {
     }
 }
 
-/// Returns a note on executions in which the function was not applicable.
-fn apart(not_applicable: u64) -> String {
+/// Returns a note on executions that were not applicable, after the columns.
+fn not_applicable_note(not_applicable: u64) -> String {
     if not_applicable > 0 { format!("  + {not_applicable} not applicable") } else { String::new() }
 }

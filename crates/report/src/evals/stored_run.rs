@@ -9,7 +9,8 @@ use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{printable, wrap};
 use crate::tools::counted;
 
-/// Renders the new verdicts of each eval, and the number of traces judged earlier. If all were, one line says so.
+/// Renders the new verdicts of each eval, and the number of traces judged earlier. Without new verdicts, this is one
+/// line.
 pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let is_quiet = settings.verbosity == Verbosity::Quiet;

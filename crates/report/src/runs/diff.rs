@@ -77,7 +77,7 @@ struct Group {
     plural: &'static str,
 }
 
-/// In the order in which they are shown.
+/// The groups in display order.
 const GROUPS: [Group; 12] = [
     Group { plural: "regressions", ..Group::of(Change::Regression, "regression") },
     Group { plural: "new passes", ..Group::of(Change::NewPass, "new pass") },

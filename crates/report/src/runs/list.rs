@@ -32,8 +32,8 @@ const MIN_AGENT_WIDTH: usize = 12;
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<[String; 11]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
     let table = Table::new(TITLES, 2, &rows);
-    let is_wide = table.width() + MIN_AGENT_WIDTH > settings.columns;
-    let table = if is_wide { Table::new(SHORT_TITLES, 2, &rows) } else { table };
+    let is_too_wide = table.width() + MIN_AGENT_WIDTH > settings.columns;
+    let table = if is_too_wide { Table::new(SHORT_TITLES, 2, &rows) } else { table };
     // The agent comes last, so that it takes the rest of the line.
     let available = settings.columns.saturating_sub(table.width()).max(MIN_AGENT_WIDTH);
     let mut out = table.heading("agent", settings);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn fits_80_columns_with_all_usual_columns() {
+    fn uses_short_titles_to_fit_80_columns() {
         let run = RunSummary {
             timestamp: "2026-11-18T10:00:59.5Z".to_owned(),
             agents: vec!["python:agent.main:answer".to_owned(), "python:agent.other:answer".to_owned()],

@@ -8,7 +8,7 @@ use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
 use super::format_start;
-use crate::call_alignment::Drawing;
+use crate::call_alignment::AlignmentRenderer;
 use crate::console::ConsoleSettings;
 use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
@@ -184,9 +184,9 @@ impl Page {
         let of_case = trial.calls.as_ref().map(|alignment| (alignment, &trial.tool_calls));
         for (alignment, calls) in of_turns.chain(of_case) {
             let ConsoleSettings { columns, symbols, palette, .. } = self.canvas.settings;
-            let drawing = Drawing { columns: columns.saturating_sub(4), symbols, palette, is_full: true };
+            let renderer = AlignmentRenderer { columns: columns.saturating_sub(4), symbols, palette, is_full: true };
             self.title("expected and actual calls");
-            for line in drawing.lines(alignment, calls) {
+            for line in renderer.lines(alignment, calls) {
                 self.canvas.line(&format!("    {line}"));
             }
         }
