@@ -81,8 +81,8 @@ pub(crate) fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>)
     })
 }
 
-/// Ends the program if the terminal of a prompt is closed. Without this, reading from it would repeat forever, since the
-/// signal of a closed terminal reaches only programs that it controls.
+/// Ends the program if the terminal of a prompt is closed. Without this, reading from it would repeat forever, since
+/// SIGHUP is sent only to programs for which it is the controlling terminal.
 fn exit_when_terminal_closes() {
     static STARTED: Once = Once::new();
     if !io::stdin().is_terminal() {

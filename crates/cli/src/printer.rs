@@ -20,7 +20,7 @@ use crate::args::{ColorChoice, GlobalArgs, OutputFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// Findings of one file that are printed.
+/// Maximum number of findings to print per file.
 const MAX_FINDINGS: usize = 50;
 
 pub(crate) struct Printer {
@@ -201,7 +201,7 @@ impl Printer {
         }
     }
 
-    /// Wraps text behind a coloured label.
+    /// Wraps text after a coloured label.
     fn with_label(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
         let text = self.wrap(&format!("{label} "), text).join("\n");
         match text.strip_prefix(label) {
@@ -230,7 +230,7 @@ impl Printer {
         }
     }
 
-    /// Prints an indented text to stderr, wrapped to the width of the terminal.
+    /// Prints indented text to stderr, wrapped to the width of the terminal.
     pub(crate) fn print_wrapped(&self, indent: &str, text: &str) {
         self.print_stderr(&self.wrap(indent, text).join("\n"));
     }

@@ -14,7 +14,7 @@ use crate::surface::Surface;
 /// Minimum time between updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Columns of the text behind a bar.
+/// Columns for the text after a bar.
 const TEXT_COLUMNS: usize = 62;
 const MIN_BAR_COLUMNS: usize = 5;
 const MAX_BAR_COLUMNS: usize = 30;

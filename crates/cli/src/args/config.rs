@@ -45,7 +45,7 @@ pub(crate) struct ConfigFileArgs {
     /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set any key of karat.json; repeatable
+    /// Set any key of karat.json (repeatable)
     #[arg(long, value_name = "KEY=JSON")]
     set: Vec<String>,
 }

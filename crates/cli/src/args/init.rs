@@ -7,7 +7,7 @@ use karat_workflows::init::USUAL_PORTS;
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat init                                    # Find agent and tools, ask
+  karat init                                    # Detect agent and tools, ask
   karat init --yes                              # Use what was found
   karat init --agent-endpoint openai:gpt-5      # Set up a model as the agent
   karat init --tool-registry-path .mcp.json     # Use MCP servers";

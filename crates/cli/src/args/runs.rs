@@ -16,7 +16,7 @@ Exit codes:
   0    no case regressed
   1    a case regressed
   2    a run does not exist, or a file is invalid
-  3    a case of the later run errored
+  3    a case of the later run errored, or nothing can be compared
 
 Examples:
   karat diff                       # Compare the last two comparable runs
@@ -140,7 +140,7 @@ Examples:
   karat show                          # Show the newest run
   karat show --failed                 # Show its cases that did not pass
   karat show gs-weather-001           # Show one case of the newest run
-  karat show latest~1 gs-weather-001  # Show it in the run before";
+  karat show latest~1 gs-weather-001  # Show it in the previous run";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_AFTER_HELP)]

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Trace filters (combined with AND)")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct TraceFilterArgs {
-    /// Traces since this time (UTC unless it has a zone): 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago
+    /// Traces since this time (UTC unless it has a time zone): 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Traces before this time
@@ -73,7 +73,7 @@ impl TraceFilterArgs {
     }
 
     /// Whether any flag restricts the traces.
-    pub(crate) fn is_narrow(&self) -> bool {
+    pub(crate) fn has_filters(&self) -> bool {
         let filter = |args: &Self| args.filter(Timestamp::UNIX_EPOCH).ok();
         filter(self).is_none_or(|selected| Some(selected) != filter(&Self::default()))
     }
@@ -114,6 +114,6 @@ mod tests {
         let args = TraceFilterArgs { no_errors: true, unrated: true, ..TraceFilterArgs::default() };
         let filter = args.filter(Timestamp::UNIX_EPOCH).expect("a filter");
         assert_eq!((filter.errors, filter.rated), (Some(false), Some(false)));
-        assert!(args.is_narrow() && !TraceFilterArgs::default().is_narrow());
+        assert!(args.has_filters() && !TraceFilterArgs::default().has_filters());
     }
 }

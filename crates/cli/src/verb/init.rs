@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    surface.run(converse(args, surface))
+    surface.run(run_init(args, surface))
 }
 
-async fn converse(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+async fn run_init(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let (environment, printer) = (surface.environment, surface.printer);
     let interactive = !args.yes && environment.stdin_is_terminal && environment.stderr_is_terminal;
     let request = Request {
@@ -110,7 +110,7 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
                         None => missing.push(flag(question)),
                     }
                 }
-                // Only to get to the next question.
+                // Any valid answer leads to the next question.
                 let placeholder = match question {
                     Question::Agent => "http://localhost",
                     Question::Message => "message",

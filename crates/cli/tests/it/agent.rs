@@ -121,7 +121,7 @@ fn says_how_to_read_what_the_reply_does_not_tell() {
     assert!(notes("unknown")[0].as_str().unwrap().starts_with("the reply does not report which calls failed"));
     let output = project.run(["agent", "try", "none"]);
     assert!(output.stdout.contains("tool calls    not reported"), "{}", output.stdout);
-    // On what it depends with a preset.
+    // With a preset, the note names what adds the calls.
     let message = json!({
         "kind": "message", "messageId": "m", "contextId": "c", "role": "agent", "parts": [{"kind": "text", "text": "hi"}],
     });
@@ -316,7 +316,7 @@ fn a_shown_preset_is_the_same_agent() {
 }
 
 #[test]
-fn changes_a_preset_key_by_key() {
+fn merges_configured_keys_into_a_preset() {
     let task = |state: &str| json!({"json": {"result": {"kind": "task", "id": "t1", "status": {"state": state}}}});
     let server = ScriptedServer::start(json!({"*": task("working")}));
     let poll = |poll: Value| {

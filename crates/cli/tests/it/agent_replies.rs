@@ -1,4 +1,4 @@
-//! Replies that leave something open: calls under another key, broken arguments, errors in the body, parts of text.
+//! Irregular replies: calls under another key, malformed arguments, errors in the body, parts of text.
 
 use karat_testkit::project::{Output, TempProject};
 use karat_testkit::server::ScriptedServer;
@@ -22,7 +22,7 @@ fn ask(reply: &Value, expect: Value, flags: &[&str]) -> (Value, Output) {
 }
 
 #[rstest]
-fn calls_under_another_key_prove_nothing(
+fn calls_under_another_key_count_as_unreported(
     #[values("tool_calls", "toolcalls", "tools", "steps", "intermediate_steps", "intermediateSteps")] key: &str,
 ) {
     let reply = json!({"response": "done", key: [{"name": "delete_account", "success": false}]});
@@ -41,7 +41,7 @@ fn calls_under_another_key_prove_nothing(
 #[case::empty("", Value::Null)]
 #[case::cut_off("{\"city\": ", json!("{\"city\": "))]
 #[case::text("Rome", json!("Rome"))]
-fn broken_arguments_do_not_hide_the_call(
+fn keeps_calls_with_malformed_arguments(
     #[case] params: &str,
     #[case] raw: Value,
     #[values(false, true)] is_program: bool,

@@ -132,7 +132,7 @@ fn names_the_file_that_is_empty_cut_off_or_not_an_eval_file() {
 
 /// A file for several tools, whose name is not one of them.
 #[test]
-fn says_once_that_a_file_names_no_tool() {
+fn reports_once_that_a_file_names_no_tool() {
     let case = |id: &str| {
         json!({"id": id, "difficulty": "straightforward", "createdAt": "2026-01-01", "input": {"message": id},
                "expect": {"toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true}})
@@ -155,7 +155,7 @@ fn says_once_that_a_file_names_no_tool() {
 }
 
 #[test]
-fn findings_about_tools_are_those_of_the_given_files() {
+fn reports_only_findings_about_the_tools_of_the_given_files() {
     let tool = |name: &str| json!({"name": name, "description": "Does it.", "inputSchema": {"type": "object"}});
     let case = case("gs-get-weather-001", "Rain?", json!({"toolsCalled": ["get_weather"]}));
     let project = project()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{newest_result, normalised_result, project};
 
-/// A clarifying question, then the action. The third turn refers to the second.
+/// A case in which the agent asks which order to cancel.
 fn cancellation() -> Value {
     json!([{
         "id": "ls-shop-001",
@@ -45,7 +45,7 @@ fn shop_project(cases: &Value, script: &Value) -> TempProject {
 }
 
 #[test]
-fn judges_each_turn_and_the_whole() {
+fn judges_each_turn_and_the_whole_case() {
     let project = shop_project(&cancellation(), &shop_script("4411"));
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -91,7 +91,7 @@ fn a_failed_turn_ends_the_conversation_and_is_shown() {
 #[rstest]
 #[case(&[], Some("turn 1: responseContains: "), ["failed", "passed"], 1)]
 #[case(&["--all-failures"], Some("turn 1: responseContains: "), ["failed", "passed"], 2)]
-fn a_conversation_can_go_on(
+fn continues_after_a_failed_turn(
     #[case] flags: &[&str],
     #[case] error: Option<&str>,
     #[case] outcomes: [&str; 2],
@@ -123,16 +123,16 @@ enum Kind {
     Openai,
     Anthropic,
     Command,
-    Kept,
+    KeptAlive,
 }
 
-/// The command answers by the history that it is sent.
-const COMMAND: &str = r#"
+/// A program that answers from the history in the request.
+const PROGRAM: &str = r#"
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
-    said = [message["content"] for message in request.get("messages", [])]
-    if "Cancel my order" in said:
+    texts = [message["content"] for message in request.get("messages", [])]
+    if "Cancel my order" in texts:
         call = {"name": "cancel_order", "params": {"order_id": request["message"]}, "success": True}
         reply = {"response": f"Order {request['message']} is cancelled.", "toolCalls": [call]}
     else:
@@ -145,7 +145,7 @@ for line in sys.stdin:
 #[case(Kind::Openai)]
 #[case(Kind::Anthropic)]
 #[case(Kind::Command)]
-#[case(Kind::Kept)]
+#[case(Kind::KeptAlive)]
 fn a_replay_is_equal_byte_for_byte(#[case] kind: Kind) {
     let call = json!({"name": "cancel_order", "args": {"order_id": "4411"}});
     let model = ScriptedServer::start(json!({"Cancel my order": {"turns": [
@@ -159,15 +159,15 @@ fn a_replay_is_equal_byte_for_byte(#[case] kind: Kind) {
     let mut server = None;
     let mut config = match kind {
         Kind::Server => {
-            let own = AgentServer::start(AgentProduct::SessionPoll);
-            let config = own.config("session-poll");
-            server = Some(own);
+            let started = AgentServer::start(AgentProduct::SessionPoll);
+            let config = started.config("session-poll");
+            server = Some(started);
             config
         }
         Kind::Openai => json!({"agentEndpoint": "openai:test-model"}),
         Kind::Anthropic => json!({"agentEndpoint": "anthropic:test-model"}),
         Kind::Command => json!({"agentEndpoint": "command:python3 agent.py"}),
-        Kind::Kept => json!({"agentEndpoint": "command:python3 agent.py", "agent": {"keepAlive": true}}),
+        Kind::KeptAlive => json!({"agentEndpoint": "command:python3 agent.py", "agent": {"keepAlive": true}}),
     };
     config["outputDir"] = "results".into();
     config["toolRegistryPath"] = "tools.json".into();
@@ -180,7 +180,7 @@ fn a_replay_is_equal_byte_for_byte(#[case] kind: Kind) {
         .env("ANTHROPIC_BASE_URL", model.base_url())
         .file("karat.json", config)
         .file("tools.json", tools)
-        .file("agent.py", COMMAND)
+        .file("agent.py", PROGRAM)
         .file("evals/shop.labeled.json", cases);
     let recorded = project.run(["run", "--record", "evals/recordings", "--trials", "2"]);
     assert_eq!(recorded.code, Some(0), "{}", recorded.both());

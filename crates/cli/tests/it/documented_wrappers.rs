@@ -92,7 +92,7 @@ fn calls(case: &Value) -> Vec<(&Value, &Value)> {
     calls.iter().map(|call| (&call["name"], &call["success"])).collect()
 }
 
-/// Runs a wrapper with the client that it imports; the client tells which calls failed.
+/// Runs a wrapper with the client that it imports; the client reports which calls failed.
 fn assert_wraps_a_client(language: &str, start: &str, client: (&str, &str)) {
     let (wrapper, endpoint) = wrapper(language, start);
     let file = start.rsplit(' ').next().unwrap();
@@ -103,19 +103,19 @@ fn assert_wraps_a_client(language: &str, start: &str, client: (&str, &str)) {
 }
 
 #[test]
-fn python() {
+fn python_wrapper_reports_calls() {
     assert_wraps_a_client("python", "# wrapper.py", ("shop_client.py", PYTHON_CLIENT));
 }
 
 #[test]
 #[ignore = "needs Node"]
-fn node() {
+fn node_wrapper_reports_calls() {
     assert_wraps_a_client("js", "// wrapper.mjs", ("shop-client.mjs", NODE_CLIENT));
 }
 
-/// The stream does not tell which calls failed.
+/// The stream does not report which calls failed.
 #[test]
-fn bedrock() {
+fn bedrock_wrapper_reports_calls() {
     let (wrapper, endpoint) = wrapper("python", "# bedrock.py");
     let cases = run_cases(project().file("bedrock.py", wrapper).file("boto3.py", BOTO3), &endpoint);
     assert_eq!(calls(&cases[0]), []);

@@ -336,7 +336,7 @@ fn exits_quietly_when_the_reader_closes_the_pipe() {
 }
 
 #[test]
-fn isolations_give_the_same_verdicts_to_functions_that_keep_nothing() {
+fn isolation_does_not_change_verdicts_of_stateless_functions() {
     let project = contract_project();
     let judge = |isolation: &str| {
         let names = ["response_quality", "customer_support", "tool_usage", "response_format"];

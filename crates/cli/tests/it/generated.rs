@@ -23,7 +23,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 
 #[test]
 fn schemas_are_fresh() {
-    // The program knows its own formats: what is added there cannot be forgotten here.
+    // Read from the help, so that new formats are included.
     let help = project().run(["schema", "--help"]).stdout;
     let (_, values) = help.split_once("Possible values:").expect("formats");
     let names: Vec<&str> = values
@@ -143,7 +143,7 @@ fn the_cli_reference_is_current() {
     assert_fresh("docs/reference/cli.md", &page);
 }
 
-/// An example that is wrapped cannot be copied.
+/// Wrapped examples cannot be copied.
 #[test]
 fn help_fits_80_columns() {
     for verb in VERBS {

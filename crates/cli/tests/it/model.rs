@@ -94,9 +94,9 @@ fn only_answered_calls_have_success_and_duration() {
     assert_eq!(success_and_duration(1), (Some(&json!(true)), Some(&json!(0.0))), "{result}");
 }
 
-/// No tool ran, so that none could fail. The run says so.
+/// No tool runs, so that none can fail.
 #[test]
-fn routing_only_says_that_tool_errors_are_not_judged() {
+fn notes_that_tool_errors_are_not_judged_in_routing_only_runs() {
     let call = json!({"calls": [{"name": "look", "args": {}}]});
     let server = ScriptedServer::start(json!({"*": {"turns": [call, {"text": "blue"}]}}));
     let case = |id: &str| case(id, "hi", json!({"toolsCalled": ["look"], "noToolErrors": true}));

@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::store_project::{Database, StoreProject};
 
 /// Number of killed imports, each of another file.
-const KILLS: u32 = 20;
-/// Traces per file, more than one batch.
-const TRACES: u32 = 1200;
+const KILL_COUNT: u32 = 20;
+/// More than one batch.
+const TRACES_PER_FILE: u32 = 1200;
 
 fn traces(file: u32) -> String {
     let line = |number: u32| {
@@ -23,12 +23,12 @@ fn traces(file: u32) -> String {
         let trace = json!({"trace_id": id, "started_at": "2026-11-16T12:00:00Z", "steps": [step]});
         format!("{trace}\n")
     };
-    (0..TRACES).map(line).collect()
+    (0..TRACES_PER_FILE).map(line).collect()
 }
 
 fn project_with_files(database: Database) -> StoreProject {
     let store = StoreProject::new(database);
-    for file in 1..=KILLS {
+    for file in 1..=KILL_COUNT {
         store.project.write(&format!("traces/{file:02}.jsonl"), traces(file));
     }
     store
@@ -48,16 +48,16 @@ fn the_next_import_completes_a_killed_one(#[case] database: Database) {
     let all = uninterrupted.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
     assert_eq!(all.code, Some(0), "{}", all.both());
     let expected = uninterrupted.rows();
-    assert_eq!(expected.len(), (TRACES * KILLS) as usize);
+    assert_eq!(expected.len(), (TRACES_PER_FILE * KILL_COUNT) as usize);
     let expected_rows: BTreeSet<_> = expected.iter().collect();
 
     let store = project_with_files(database);
     let (mut killed, mut partial) = (0, 0);
     let mut before = 0;
-    for file in 1..=KILLS {
+    for file in 1..=KILL_COUNT {
         let running = store.project.command(["trace", "import", &format!("traces/{file:02}.jsonl")]).start();
         // Some imports are reading, some writing, some finished.
-        std::thread::sleep(duration.mul_f64(f64::from((file * 37) % KILLS + 1) / f64::from(KILLS)));
+        std::thread::sleep(duration.mul_f64(f64::from((file * 37) % KILL_COUNT + 1) / f64::from(KILL_COUNT)));
         running.signal("KILL");
         killed += u32::from(running.wait().expect("karat exits").code.is_none());
         store.assert_integrity();
@@ -65,12 +65,12 @@ fn the_next_import_completes_a_killed_one(#[case] database: Database) {
         assert!(rows.iter().all(|row| expected_rows.contains(row)), "a stored trace is incomplete or changed");
         let new = rows.len() - before;
         before = rows.len();
-        partial += u32::from(new > 0 && new < TRACES as usize);
+        partial += u32::from(new > 0 && new < TRACES_PER_FILE as usize);
     }
-    assert!(killed >= KILLS / 2, "only {killed} imports were killed while running");
+    assert!(killed >= KILL_COUNT / 2, "only {killed} imports were killed while running");
     assert!(partial > 0, "no import was killed halfway");
     let rest = store.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
     assert_eq!(rest.code, Some(0), "{}", rest.both());
-    assert!(store.rows() == expected, "the rows differ from those of an undisturbed import");
+    assert!(store.rows() == expected, "the rows differ from those of an uninterrupted import");
     store.assert_integrity();
 }

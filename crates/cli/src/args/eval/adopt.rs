@@ -6,15 +6,15 @@ use super::LimitArgs;
 use crate::args::{ConfigFileArgs, OutputFormat};
 
 const AFTER_HELP: &str = "\
-Recognised: promptfoo (get_assert), Braintrust and autoevals, Langfuse,
-LangSmith and openevals, Phoenix, MLflow, DeepEval (BaseMetric) and OpenAI
-graders. The code of the evaluator is not changed.
+Supported: promptfoo (get_assert), Braintrust and autoevals, Langfuse, LangSmith
+and openevals, Phoenix, MLflow, DeepEval (BaseMetric) and OpenAI graders. The
+code of the evaluator is not changed.
 
 Exit codes:
-  0    adopted, and it gave a verdict on a trace
-  1    it cannot run in the sandbox; the reasons are shown
+  0    adopted; the test run gave a verdict
+  1    the evaluator cannot run in the sandbox
   2    the file has no evaluator, or a file already exists
-  3    it errored on the trace
+  3    the test run errored
 
 Examples:
   karat eval adopt assert.py                        # The only evaluator
@@ -25,19 +25,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct EvalAdoptArgs {
-    /// Python file, and the function or class if it has several
+    /// Python file of the evaluator, and its function or class if the file has several
     #[arg(value_name = "FILE[:FUNCTION]")]
     pub(crate) source: String,
     /// Name of the eval function [default: that of the evaluator]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// JSON file with the trace to try it on [default: a trace of a weather agent]
+    /// JSON file with the trace for the test run [default: a trace of a weather agent]
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<std::path::PathBuf>,
-    /// Reference to try it with: JSON or text [default: the response of the trace]
+    /// Reference for the test run: JSON or text [default: the response of the trace]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub(crate) reference: Option<String>,
-    /// Parameters to try it with, as a JSON object
+    /// Parameters for the test run, as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) params: Option<String>,
     /// Show the code and write nothing

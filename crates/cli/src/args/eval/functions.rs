@@ -83,13 +83,13 @@ pub(crate) struct LimitArgs {
     /// Memory limit in megabytes [default and maximum: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit_mb: Option<u64>,
-    /// State that traces share: none (fresh), or a Python with a namespace for each (shared)
+    /// Isolation of traces: fresh memory for each, or a shared Python interpreter
     #[arg(long, value_name = "LEVEL", default_value = "fresh", value_parser = one_of(ISOLATIONS))]
     pub(crate) isolation: Isolation,
     /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<u64>,
-    /// The configuration key; --limit-ms and --limit-mb are the flags
+    /// The configuration key, whose flags are --limit-ms and --limit-mb
     #[arg(long, value_name = "JSON", hide = true)]
     pub(crate) eval_limits: Option<String>,
 }
@@ -106,11 +106,11 @@ const ISOLATIONS: &[Choice<Isolation>] = &[
     ("fresh", Some("Every trace starts with the same Python memory"), Isolation::Fresh),
     (
         "shared",
-        Some("Faster; a function whose result depends on object identity can depend on earlier traces"),
+        Some("Faster, but results that depend on object identity can depend on earlier traces"),
         Isolation::Shared,
     ),
-    ("strict", Some("The same as fresh"), Isolation::Fresh),
-    ("namespace", Some("The same as fresh"), Isolation::Fresh),
+    ("strict", Some("Alias of fresh"), Isolation::Fresh),
+    ("namespace", Some("Alias of fresh"), Isolation::Fresh),
 ];
 
 /// Whether the function is expected to pass.

@@ -78,7 +78,7 @@ impl EvalRunArgs {
             ("--version", self.version.is_some()),
             ("--force", self.force),
             ("--store", self.store.location.store.is_some()),
-            ("a filter", self.filter.is_narrow()),
+            ("a filter", self.filter.has_filters()),
         ];
         flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }

@@ -41,7 +41,7 @@ pub(super) fn edit(
         let text = match std::fs::read(&file).map(String::from_utf8) {
             Ok(Ok(text)) => text,
             Ok(Err(_)) => {
-                printer.warn(&format!("your text is not valid UTF-8; it is saved in {}", file.display()));
+                printer.warn(&format!("the file is not valid UTF-8; your edits are saved in {}", file.display()));
                 return Ok(EditOutcome::Unchanged);
             }
             Err(error) => {
@@ -54,7 +54,7 @@ pub(super) fn edit(
             if text == before {
                 std::fs::remove_file(&file).ok();
             } else {
-                printer.print_wrapped("", &format!("your text is saved in {}", file.display()));
+                printer.print_wrapped("", &format!("your edits are saved in {}", file.display()));
             }
             return Ok(EditOutcome::Unchanged);
         }
@@ -79,7 +79,7 @@ pub(super) fn edit(
         }
         let again = yes_or_no("Edit again?", true);
         if !matches!(again, Ok(true)) {
-            printer.print_wrapped("", &format!("the draft is unchanged; your text is saved in {}", file.display()));
+            printer.print_wrapped("", &format!("the draft is unchanged; your edits are saved in {}", file.display()));
             again?;
             return Ok(EditOutcome::Unchanged);
         }

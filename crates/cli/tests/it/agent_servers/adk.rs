@@ -37,7 +37,8 @@ fn asks_for_approval() {
     ShopAgent::example("adk", &server, CallReporting::Failures).asks_for_approval("Delete account 7?");
 }
 
-/// Parts of texts that come again as a whole, and a reply that is not a stream, which does not tell the failure.
+/// A stream that repeats the parts of a text as a whole, and a reply that is not a stream, which does not report the
+/// failure.
 #[rstest]
 #[case::parts(json!({"body": {"streaming": true}}), "the model is not available")]
 #[case::whole(json!({"url": "run"}), "Internal Server Error")]

@@ -107,7 +107,7 @@ fn rasa() {
     let agent = ShopAgent::at(&format!("rasa:{}", server.url("")), CallReporting::Nothing);
     agent.answers_shop_cases();
     agent.isolates_concurrent_cases();
-    // It says nothing when an action fails.
+    // Rasa does not report that an action failed.
     assert_ne!(agent.ask("Fail now")["outcome"], "passed");
 }
 

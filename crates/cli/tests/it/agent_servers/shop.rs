@@ -218,7 +218,7 @@ impl ShopAgent {
     }
 }
 
-/// Returns name, arguments and success of the calls; null if the success is not reporting.
+/// Returns name, arguments and success of the calls; null if the success is not reported.
 pub(super) fn calls(case: &Value) -> Vec<(&str, Value, Value)> {
     let calls = case["details"]["toolCalls"].as_array().unwrap();
     calls.iter().map(|call| (call["name"].as_str().unwrap(), call["params"].clone(), call["success"].clone())).collect()

@@ -1,4 +1,4 @@
-//! An agent that answers only with text, and tells its calls in OpenTelemetry spans.
+//! An agent that replies only with text, and reports its calls in OpenTelemetry spans.
 
 use karat_testkit::agent_server::{AgentProduct, AgentServer};
 use karat_testkit::tools::free_port;
@@ -9,7 +9,7 @@ use super::shop::{CallReporting, ShopAgent, calls};
 use crate::support::case;
 
 /// Starts the example, and sets the address to which it exports in karat's configuration.
-fn instrumented() -> (AgentServer, ShopAgent) {
+fn start_instrumented_agent() -> (AgentServer, ShopAgent) {
     let otlp = format!("127.0.0.1:{}", free_port());
     let endpoint = format!("http://{otlp}");
     let server = AgentServer::start_with(AgentProduct::OtelAgent, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]);
@@ -20,7 +20,7 @@ fn instrumented() -> (AgentServer, ShopAgent) {
 #[test]
 #[ignore = "needs opentelemetry-sdk"]
 fn answers_shop_cases() {
-    let (_server, agent) = instrumented();
+    let (_server, agent) = start_instrumented_agent();
     agent.answers_shop_cases();
     agent.quotes_the_failure("the model is not available");
 }
@@ -28,9 +28,9 @@ fn answers_shop_cases() {
 #[test]
 #[ignore = "needs opentelemetry-sdk"]
 fn isolates_concurrent_cases() {
-    let (_server, agent) = instrumented();
+    let (_server, agent) = start_instrumented_agent();
     agent.isolates_concurrent_cases();
-    // Their calls too.
+    // The calls are isolated too.
     let cases: Vec<Value> = (0..50)
         .map(|number| {
             let id = json!({"tool": "get_order", "paramName": "order_id", "assertion": "equals", "value": number.to_string()});
@@ -49,8 +49,8 @@ fn isolates_concurrent_cases() {
 #[case::twice("twice")]
 #[case::out_of_order("children-first")]
 #[ignore = "needs opentelemetry-sdk"]
-fn spans_may_arrive_in_any_way(#[case] mode: &str) {
-    let (_server, agent) = instrumented();
+fn accepts_late_repeated_and_unordered_spans(#[case] mode: &str) {
+    let (_server, agent) = start_instrumented_agent();
     let message = format!("Order 1044 and the weather in Oslo? [export: {mode}]");
     let city = |city: &str| json!([{"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": city}]);
     let both = ["get_order", "get_weather"];
@@ -83,7 +83,7 @@ fn spans_may_arrive_in_any_way(#[case] mode: &str) {
 #[test]
 #[ignore = "needs opentelemetry-sdk"]
 fn a_case_without_spans_is_errored() {
-    let (_server, agent) = instrumented();
+    let (_server, agent) = start_instrumented_agent();
     let agent = agent.with_agent(&json!({"telemetry": {"waitMs": 500}}));
     let none = json!({"toolsCalled": []});
     let cases = agent.run(
