@@ -90,7 +90,7 @@ mod tests {
     #[case("eccccccc", false)]
     #[case("occcccccc", false)]
     #[case("ccccco", true)]
-    fn an_agent_is_down_after_five_connection_failures(#[case] outcomes: &str, #[case] is_down: bool) {
+    fn an_agent_is_unreachable_after_five_connection_failures(#[case] outcomes: &str, #[case] is_down: bool) {
         let reachability = Reachability::default();
         for letter in outcomes.chars() {
             let outcome = match letter {

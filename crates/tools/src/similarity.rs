@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_count_little() {
+    fn common_words_have_little_weight() {
         let texts = ["read mail of today", "read weather of today", "read weather of tomorrow"];
         let pairs = similar_pairs(texts, 0.01);
         let indices: Vec<_> = pairs.iter().map(|pair| pair.indices).collect();

@@ -109,7 +109,7 @@ fn shows_the_error_of_a_reply() {
 }
 
 #[test]
-fn says_how_to_read_what_the_reply_does_not_tell() {
+fn explains_how_to_read_unreported_parts() {
     let server = ScriptedServer::start(json!({
         "none": {"json": {"response": "hi"}},
         "unknown": {"json": {"response": "hi", "calls": [{"name": "get_order"}]}},
@@ -412,7 +412,7 @@ fn detects_the_shape_of_a_reply() {
 }
 
 #[test]
-fn says_why_an_agent_was_not_recognised() {
+fn reports_why_an_agent_was_not_recognised() {
     let server = ScriptedServer::start(json!({"*": {"json": {"detail": "question is required"}, "status": 422}}));
     let output = project().run(["agent", "detect", &server.endpoint(), "--yes"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(3), ""));

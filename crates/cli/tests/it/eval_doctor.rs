@@ -18,7 +18,7 @@ fn report(output: &karat_testkit::project::Output) -> Value {
 }
 
 #[test]
-fn the_built_in_python_is_healthy() {
+fn the_built_in_guest_passes_all_checks() {
     let guest = Guest::find(None).expect("a build with a guest");
     let project = project();
     let output = project.run(["eval", "doctor", "--format", "json"]);

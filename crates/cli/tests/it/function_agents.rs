@@ -50,7 +50,7 @@ fn normalise_padding(text: &str) -> String {
 }
 
 #[test]
-fn a_killed_function_costs_one_case() {
+fn a_killed_function_affects_one_case() {
     let mut messages: Vec<String> = (0..1000).map(|number| format!("message {number}")).collect();
     messages[500] = "kill".to_owned();
     let project = project_with("python:agent:answer", &messages);
@@ -68,7 +68,7 @@ fn a_killed_function_costs_one_case() {
 }
 
 #[test]
-fn hangs_and_exceptions_cost_one_case_each() {
+fn hangs_and_exceptions_affect_one_case_each() {
     let messages = ["a", "hang", "raise", "b"].map(str::to_owned);
     let project = project_with("python:agent:answer", &messages);
     let output = project.run(["run", "--timeout-ms", "500", "--jobs", "2"]);
@@ -87,7 +87,7 @@ fn hangs_and_exceptions_cost_one_case_each() {
 }
 
 #[test]
-fn a_function_that_cannot_be_loaded_is_down() {
+fn a_function_that_cannot_be_loaded_is_unreachable() {
     let messages: Vec<String> = (0..9).map(|number| format!("message {number}")).collect();
     let project = project_with("python:agent:anwser", &messages);
     let output = project.run(["run"]);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_candidates_with_today() {
+    fn compares_candidates_with_the_current_version() {
         let palette = Palette { color: false };
         let settings = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
         let text = refinement_text(&refinement(), settings);

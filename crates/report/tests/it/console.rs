@@ -108,7 +108,7 @@ fn shows_the_details_of_failures() {
 }
 
 #[test]
-fn says_once_that_calls_are_not_reported() {
+fn reports_once_that_calls_are_unreported() {
     let suite = |name: &str| {
         let mut suite = Suite::new(&format!("evals/{name}.golden.json"), name, Tier::Golden, &[1, 5]);
         (suite.header.id_columns, suite.header.description_columns) = (11, 4);

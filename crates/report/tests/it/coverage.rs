@@ -95,7 +95,7 @@ fn reports_results_left_out_of_the_confusion() {
 }
 
 #[test]
-fn only_correct_calls_are_green() {
+fn highlights_only_correct_calls() {
     let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
     let mut measured = confused(3);
     let page = |measured: &MeasuredConfusion| {

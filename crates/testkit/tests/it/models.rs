@@ -217,7 +217,7 @@ fn errors_have_the_shape_of_the_provider(#[values(OpenAi, Anthropic)] api: Api, 
 }
 
 #[rstest]
-fn turns_can_misbehave(#[values(OpenAi, Anthropic)] api: Api) {
+fn sends_invalid_truncated_and_slow_turns(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "raw": {"raw": "<html>", "status": 502},
         "bytes": {"turns": [{"rawBytes": [255, 0]}]},

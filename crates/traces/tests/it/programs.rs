@@ -403,7 +403,7 @@ fn reads_trees_of_spans() {
 }
 
 #[test]
-fn an_entry_of_tool_calls_that_names_no_tool_is_refused() {
+fn refuses_entries_of_tool_calls_without_a_tool_name() {
     let log = json!({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "what": "rain"}]}]});
     let read = read_text(None, &log.to_string());
     let [Err(ReadError::Refused(refused))] = read.as_slice() else { panic!("{read:?}") };

@@ -20,7 +20,7 @@ fn request(rating: Option<Rating>) -> RateRequest {
 }
 
 #[tokio::test]
-async fn adds_a_rating_once_and_withdraws_it() {
+async fn adds_a_rating_once_and_retracts_it() {
     let project = with_trace().await;
     let context = project.context();
     let error = rate(request(None), &context).await.unwrap_err();
