@@ -52,7 +52,7 @@ async fn judges_only_missing_traces_and_emits_stored_executions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn judges_again_what_other_code_judged() {
+async fn judges_traces_again_after_a_change_of_code_or_guest() {
     let project = TestProject::new();
     let store = ProjectStore::open(&project.context()).await;
     store.add_trace("t", "hello").await;

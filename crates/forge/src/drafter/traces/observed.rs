@@ -61,7 +61,7 @@ pub(super) fn extract_turn(tool: &str, id: String, trace: &TraceDocument) -> Ext
     }
     let turn = match first_turn(steps) {
         Ok(turn) if !is_called(&turn.steps) => {
-            Err("the tool is called only after a second message, but a case sends one".to_owned())
+            Err("the tool is called only after a second message, but a drafted case sends one".to_owned())
         }
         other => other,
     };
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::second_message(json!([{"input": "Hello", "output": "Hi!"}, {"input": "Rain?", "output": "12", "tool_calls": [call()]}]), "the tool is called only after a second message, but a case sends one")]
+    #[case::second_message(json!([{"input": "Hello", "output": "Hi!"}, {"input": "Rain?", "output": "12", "tool_calls": [call()]}]), "the tool is called only after a second message, but a drafted case sends one")]
     #[case::history(json!([{"input": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "Rain?"}], "output": "12", "tool_calls": [call()]}]), "the message depends on earlier messages")]
     #[case::step_error(json!([{"input": "Rain?", "output": "12", "tool_calls": [call()], "error": "boom"}]), "a step failed")]
     #[case::call_error(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "error": "boom"}]}]), "the call to 'search' failed")]
