@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use karat_json::{Path, Problems, read_string, type_name};
+use karat_json::{Path, Problems, member, read_string, type_name};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -188,7 +188,7 @@ impl Alternatives {
 
 fn resolve_pointer<'v>(segments: &[String], value: &'v Value) -> Option<&'v Value> {
     segments.iter().try_fold(value, |value, segment| match value {
-        Value::Object(map) => map.get(segment),
+        Value::Object(map) => member(map, segment),
         Value::Array(items) if !segment.starts_with('+') && (segment == "0" || !segment.starts_with('0')) => {
             items.get(segment.parse::<usize>().ok()?)
         }

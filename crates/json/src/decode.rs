@@ -112,6 +112,14 @@ pub struct ObjectReader<'v> {
 /// Maximum number of keys to search by comparison, which is faster than hashing for small objects.
 const MAX_COMPARED_KEYS: usize = 16;
 
+/// Returns a member of an object.
+pub fn member<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    if map.len() > MAX_COMPARED_KEYS {
+        return map.get(key);
+    }
+    map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
 impl<'v> ObjectReader<'v> {
     /// Opens an object; any other type is a problem.
     pub fn open(value: &'v Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
@@ -125,10 +133,7 @@ impl<'v> ObjectReader<'v> {
     /// Returns the raw member and marks the key as known.
     pub fn raw(&mut self, key: &'static str) -> Option<&'v Value> {
         self.known.push(key);
-        if self.map.len() > MAX_COMPARED_KEYS {
-            return self.map.get(key);
-        }
-        self.map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        member(self.map, key)
     }
 
     /// Reads an optional member.

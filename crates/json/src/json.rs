@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 /// The key of the map in which `serde_json` passes a number to a visitor that is not a 64-bit integer.
@@ -146,11 +147,12 @@ impl<'de> Visitor<'de> for ValueSeed {
             if key == NUMBER_KEY && map.is_empty() {
                 return entries.next_value::<String>()?.parse().map(Value::Number).map_err(A::Error::custom);
             }
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(duplicate_key_message(&key)));
+            match map.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(entries.next_value_seed(self)?);
+                }
+                Entry::Occupied(entry) => return Err(A::Error::custom(duplicate_key_message(entry.key()))),
             }
-            let value = entries.next_value_seed(self)?;
-            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }

@@ -17,11 +17,12 @@ mod locate;
 mod location;
 mod nearest;
 mod number;
+mod pretty;
 mod severity;
 pub mod text;
 
 pub use decode::{
-    ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_enum,
+    ObjectReader, Path, Problem, Problems, Subject, member, pointer_key, read_array, read_bool, read_count, read_enum,
     read_object_map, read_pointer, read_positive_count, read_positive_number, read_string, read_string_map,
     read_strings, type_name,
 };
@@ -32,4 +33,5 @@ pub use locate::{MemberRange, locate};
 pub use location::{Finding, Location, Position, locate_values};
 pub use nearest::nearest;
 pub use number::{Decimal, equal_json, number_text};
+pub use pretty::write_pretty;
 pub use severity::Severity;

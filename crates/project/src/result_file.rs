@@ -10,6 +10,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, SuiteHeader};
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricResult;
+use karat_json::write_pretty;
 use serde::Serialize;
 
 use crate::atomic::write_atomically;
@@ -66,7 +67,7 @@ impl Reporter for ResultFileReporter {
 
 fn write_result(path: &Path, result: &impl Serialize) -> Result<(), ReportError> {
     write_atomically(path, |out| {
-        serde_json::to_writer_pretty(&mut *out, result)?;
+        write_pretty(&mut *out, result)?;
         out.write_all(b"\n")
     })
     .map_err(|source| ReportError { target: path.display().to_string(), source })
