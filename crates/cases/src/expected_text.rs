@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Expectation, ExpectedCalls, JsonPredicate, ParamCheck, SimilarTo};
-use karat_json::pointer_key;
+use super::{Expectation, ExpectedCall, ExpectedCalls, JsonPredicate, ParamCheck, SimilarTo};
+use karat_json::Path;
 
 /// An expected text and its location in the case.
 pub struct ExpectedText<'e> {
@@ -34,96 +34,112 @@ impl Expectation {
     /// Lists all expected texts in field order.
     pub fn texts(&self) -> Vec<ExpectedText<'_>> {
         let mut found = Vec::new();
+        self.visit_texts(&mut |kind, path, text| found.push(ExpectedText { kind, pointer: path.to_string(), text }));
+        found
+    }
+
+    /// Visits all expected texts in field order, with their paths in the case.
+    pub fn visit_texts<'e>(&'e self, visit: &mut dyn FnMut(TextKind, &Path<'_>, &'e str)) {
+        let path = &Path::Root.key("expect");
         for (index, assertion) in self.tool_params.iter().flatten().enumerate() {
             let kind = kind_of(assertion.assertion, TextKind::Argument);
             if let Some(value) = &assertion.value {
-                collect(value, kind, format!("/expect/toolParams/{index}/value"), &mut found);
+                visit_value(value, kind, &path.key("toolParams").index(index).key("value"), visit);
             }
         }
-        for (below, entry, is_forbidden) in self.calls.iter().flat_map(ExpectedCalls::entries) {
-            let kind = if is_forbidden { TextKind::Forbidden } else { TextKind::Argument };
-            let pointer = format!("/expect/calls{below}");
-            for (key, value) in entry.params.iter().flatten() {
-                collect(value, kind, format!("{pointer}/params/{}", pointer_key(key)), &mut found);
-            }
-            collect_predicates(&entry.conditions, kind, &format!("{pointer}/where"), &mut found);
-            collect_predicates(&entry.result, kind, &format!("{pointer}/result"), &mut found);
+        if let Some(calls) = &self.calls {
+            visit_calls(calls, &path.key("calls"), visit);
         }
-        let mut lists = vec![(TextKind::Contained, "responseContains".to_owned(), self.response_contains.as_ref())];
+        visit_list(self.response_contains.as_deref(), TextKind::Contained, &path.key("responseContains"), visit);
         for (index, group) in self.response_contains_any.iter().flatten().enumerate() {
-            lists.push((TextKind::Synonym, format!("responseContainsAny/{index}"), Some(group)));
+            visit_list(Some(group), TextKind::Synonym, &path.key("responseContainsAny").index(index), visit);
         }
-        lists.push((TextKind::Forbidden, "responseNotContains".to_owned(), self.response_not_contains.as_ref()));
-        lists.push((TextKind::Pattern, "responseMatches".to_owned(), self.response_matches.as_ref()));
-        lists.push((TextKind::Pattern, "responseNotMatches".to_owned(), self.response_not_matches.as_ref()));
-        for (kind, list, texts) in lists {
-            let texts = texts.into_iter().flatten().enumerate();
-            found.extend(texts.map(|(index, text)| ExpectedText {
-                kind,
-                pointer: format!("/expect/{list}/{index}"),
-                text,
-            }));
-        }
+        visit_list(self.response_not_contains.as_deref(), TextKind::Forbidden, &path.key("responseNotContains"), visit);
+        visit_list(self.response_matches.as_deref(), TextKind::Pattern, &path.key("responseMatches"), visit);
+        visit_list(self.response_not_matches.as_deref(), TextKind::Pattern, &path.key("responseNotMatches"), visit);
         let whole = [
             ("responseEquals", &self.response_equals),
             ("responseStartsWith", &self.response_starts_with),
             ("responseEndsWith", &self.response_ends_with),
         ];
         for (key, text) in whole {
-            let kind = TextKind::Compared;
-            found.extend(text.iter().map(|text| ExpectedText { kind, pointer: format!("/expect/{key}"), text }));
+            text.iter().for_each(|text| visit(TextKind::Compared, &path.key(key), text));
         }
         let predicates = self.response_json.as_deref().unwrap_or_default();
-        collect_predicates(predicates, TextKind::Compared, "/expect/responseJson", &mut found);
+        visit_predicates(predicates, TextKind::Compared, &path.key("responseJson"), visit);
         for (index, similar) in self.response_similar.iter().flatten().enumerate() {
+            let path = path.key("responseSimilar");
+            let path = path.index(index);
+            let to = path.key("to");
             for (at, text) in similar.to.texts().iter().enumerate() {
-                let at = if matches!(similar.to, SimilarTo::Any(_)) { format!("/{at}") } else { String::new() };
-                let pointer = format!("/expect/responseSimilar/{index}/to{at}");
-                found.push(ExpectedText { kind: TextKind::Compared, pointer, text });
+                let is_list = matches!(similar.to, SimilarTo::Any(_));
+                visit(TextKind::Compared, &if is_list { to.index(at) } else { to }, text);
             }
         }
         for (index, entry) in self.evals.iter().flatten().enumerate() {
+            let path = path.key("evals");
+            let path = path.index(index);
             for (key, value) in &entry.params {
-                let pointer = format!("/expect/evals/{index}/params/{}", pointer_key(key));
-                collect(value, TextKind::Parameter, pointer, &mut found);
+                visit_value(value, TextKind::Parameter, &path.key("params").key(key), visit);
             }
             if let Some(reference) = &entry.reference {
-                collect(reference, TextKind::Parameter, format!("/expect/evals/{index}/reference"), &mut found);
+                visit_value(reference, TextKind::Parameter, &path.key("reference"), visit);
             }
         }
-        found
     }
 }
+
+type Visit<'v, 'e> = dyn FnMut(TextKind, &Path<'_>, &'e str) + 'v;
 
 fn kind_of(check: ParamCheck, kind: TextKind) -> TextKind {
     if check == ParamCheck::Matches { TextKind::Pattern } else { kind }
 }
 
-fn collect_predicates<'e>(
-    predicates: &'e [JsonPredicate],
-    kind: TextKind,
-    pointer: &str,
-    found: &mut Vec<ExpectedText<'e>>,
-) {
+fn visit_list<'e>(texts: Option<&'e [String]>, kind: TextKind, path: &Path<'_>, visit: &mut Visit<'_, 'e>) {
+    for (index, text) in texts.unwrap_or_default().iter().enumerate() {
+        visit(kind, &path.index(index), text);
+    }
+}
+
+fn visit_calls<'e>(calls: &'e ExpectedCalls, path: &Path<'_>, visit: &mut Visit<'_, 'e>) {
+    visit_entries(calls.list.as_deref(), TextKind::Argument, &path.key("list"), visit);
+    for (index, list) in calls.any_of.iter().flatten().enumerate() {
+        visit_entries(Some(list), TextKind::Argument, &path.key("anyOf").index(index), visit);
+    }
+    visit_entries(calls.forbidden.as_deref(), TextKind::Forbidden, &path.key("forbidden"), visit);
+}
+
+fn visit_entries<'e>(entries: Option<&'e [ExpectedCall]>, kind: TextKind, path: &Path<'_>, visit: &mut Visit<'_, 'e>) {
+    for (index, entry) in entries.unwrap_or_default().iter().enumerate() {
+        let path = &path.index(index);
+        for (key, value) in entry.params.iter().flatten() {
+            visit_value(value, kind, &path.key("params").key(key), visit);
+        }
+        visit_predicates(&entry.conditions, kind, &path.key("where"), visit);
+        visit_predicates(&entry.result, kind, &path.key("result"), visit);
+    }
+}
+
+fn visit_predicates<'e>(predicates: &'e [JsonPredicate], kind: TextKind, path: &Path<'_>, visit: &mut Visit<'_, 'e>) {
     for (index, predicate) in predicates.iter().enumerate() {
         if let Some(value) = &predicate.value {
-            collect(value, kind_of(predicate.assertion, kind), format!("{pointer}/{index}/value"), found);
+            visit_value(value, kind_of(predicate.assertion, kind), &path.index(index).key("value"), visit);
         }
     }
 }
 
-/// Adds the strings at every level of an expected value.
-fn collect<'e>(value: &'e Value, kind: TextKind, pointer: String, found: &mut Vec<ExpectedText<'e>>) {
+/// Visits the strings at every level of an expected value.
+fn visit_value<'e>(value: &'e Value, kind: TextKind, path: &Path<'_>, visit: &mut Visit<'_, 'e>) {
     match value {
-        Value::String(text) => found.push(ExpectedText { kind, pointer, text }),
+        Value::String(text) => visit(kind, path, text),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                collect(item, kind, format!("{pointer}/{index}"), found);
+                visit_value(item, kind, &path.index(index), visit);
             }
         }
         Value::Object(map) => {
             for (key, item) in map {
-                collect(item, kind, format!("{pointer}/{}", pointer_key(key)), found);
+                visit_value(item, kind, &path.key(key), visit);
             }
         }
         Value::Number(_) | Value::Bool(_) | Value::Null => {}

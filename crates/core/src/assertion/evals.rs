@@ -10,7 +10,7 @@ use super::{Evidence, Field, Strictness, Verdict, judge_field};
 use crate::judgement::{Conclusion, EvalContext, EvalResult, Judgement};
 use crate::outcome::Cause;
 use karat_cases::token::{TokenSources, looks_like_token};
-use karat_cases::{EvalEntry, ExpectedText, INPUT_POINTER, Input, TextKind};
+use karat_cases::{EvalEntry, INPUT_POINTER, Input, TextKind};
 use karat_json::text::shorten;
 
 /// A verdict that may still depend on eval functions.
@@ -127,14 +127,16 @@ fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
         let warning = format!("'{}' is not a valid token and is sent literally", shorten(message, 60));
         tally.record_mistake(INPUT_POINTER, warning)?;
     }
-    for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
+    let mut mistakes = Vec::new();
+    evidence.case.expect.visit_texts(&mut |kind, path, text| {
         if kind != TextKind::Pattern && looks_like_token(text) {
             let use_of_text = if kind == TextKind::Parameter { "passed" } else { "compared" };
-            tally.record_mistake(
-                &pointer,
-                format!("'{}' is not a valid token and is {use_of_text} literally", shorten(text, 60)),
-            )?;
+            let message = format!("'{}' is not a valid token and is {use_of_text} literally", shorten(text, 60));
+            mistakes.push((path.to_string(), message));
         }
+    });
+    for (pointer, message) in mistakes {
+        tally.record_mistake(&pointer, message)?;
     }
     ControlFlow::Continue(())
 }

@@ -1,6 +1,7 @@
 //! Counts checks and collects failures.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use schemars::JsonSchema;
@@ -161,11 +162,11 @@ impl Tally {
 
     /// Records a check of one list element.
     pub(super) fn record_item(&mut self, field: Field, index: usize, check: Check) -> ControlFlow<()> {
-        self.record_at(field, &format!("/{index}"), check)
+        self.record_at(field, format_args!("/{index}"), check)
     }
 
     /// Records a check at a JSON pointer below the field.
-    pub(super) fn record_at(&mut self, field: Field, below: &str, check: Check) -> ControlFlow<()> {
+    pub(super) fn record_at(&mut self, field: Field, below: impl Display, check: Check) -> ControlFlow<()> {
         self.record_outcome(
             field,
             match check {

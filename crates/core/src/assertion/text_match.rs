@@ -88,10 +88,10 @@ fn loose_form(text: &str) -> String {
 /// Does the same as `visit_loose` for ASCII text, ten times faster. Most responses are ASCII.
 fn push_loose_ascii(out: &mut String, text: &str) {
     let mut after_space = false;
-    for character in text.chars() {
-        let is_space = character.is_whitespace();
+    for byte in text.bytes() {
+        let is_space = matches!(byte, b'\t'..=b'\r' | b' ');
         if !is_space {
-            out.push(to_ascii_form(character).to_ascii_lowercase());
+            out.push(char::from(if byte == b'`' { b'\'' } else { byte.to_ascii_lowercase() }));
         } else if !after_space {
             out.push(' ');
         }

@@ -41,7 +41,7 @@ pub(super) fn calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()
             Ok(Some(message)) | Err(NotCompared::Failed(message)) => Check::Failed(message),
             Err(NotCompared::Skipped) => Check::Skipped,
         };
-        tally.record_at(Field::Calls, &format!("/forbidden/{index}"), check)?;
+        tally.record_at(Field::Calls, format_args!("/forbidden/{index}"), check)?;
     }
     ControlFlow::Continue(())
 }
