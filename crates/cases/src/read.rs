@@ -1,7 +1,9 @@
 //! Strict parser of eval files: unknown content is an error, never ignored.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::num::NonZero;
+use std::thread::{self, available_parallelism};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -165,11 +167,11 @@ impl<'t> Contents<'t> {
     }
 
     /// Reads the metadata and the cases, or returns all their problems.
-    fn read<T>(
+    fn read<T: Send>(
         &self,
         check: impl FnOnce(&Metadata, &mut Problems),
         tables: &mut Tables<'_>,
-        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T> + Sync,
     ) -> Result<(Option<Metadata>, Vec<T>), InvalidEvalFile> {
         let mut problems = Problems::default();
         let mut unreadable = Vec::new();
@@ -269,17 +271,20 @@ impl<'t> Layout<'t> {
     }
 
     /// Reads the cases; a case with a syntax error does not hide the problems of the others.
-    fn cases<T>(
+    fn cases<T: Send>(
         &self,
         text: &str,
         problems: &mut Problems,
         unreadable: &mut Vec<Finding>,
         tables: &mut Tables<'_>,
-        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T> + Sync,
     ) -> Vec<T> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
         let list = if self.is_bare { root } else { root.key("cases") };
+        if let Some(cases) = read_valid(text, raws, &list, &read_case) {
+            return cases;
+        }
         let mut cases = Vec::with_capacity(raws.len());
         let mut seen: HashMap<String, usize> = HashMap::with_capacity(raws.len());
         let mut lines = LineCounter::default();
@@ -333,6 +338,50 @@ impl<'t> Layout<'t> {
         problems.in_case(None);
         cases
     }
+}
+
+/// Number of cases below which starting threads takes longer than it saves.
+const MIN_PARALLEL_CASES: usize = 1000;
+
+/// Reads the cases of a large file on several threads. Returns `None` if the file is small, or if a case has a problem
+/// or a table: then the cases are read in order.
+fn read_valid<T: Send>(
+    text: &str,
+    raws: &[&RawValue],
+    list: &Path<'_>,
+    read_case: &(impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T> + Sync),
+) -> Option<Vec<T>> {
+    if raws.len() < MIN_PARALLEL_CASES {
+        return None;
+    }
+    let threads = available_parallelism().map_or(1, NonZero::get).min(4);
+    let size = raws.len().div_ceil(threads);
+    // Each thread reads a part of the list and returns the ids.
+    let read_part = &|(number, (raws, cases)): (usize, (&[&RawValue], &mut [Option<T>]))| {
+        let (mut problems, mut lines) = (Problems::default(), LineCounter::default());
+        let mut ids = Vec::with_capacity(raws.len());
+        for (index, (raw, case)) in (number * size..).zip(raws.iter().zip(cases)) {
+            let value = parse(raw.get()).ok()?;
+            let Some(Value::String(id)) = value.get("id").filter(|_| value.get("each").is_none()) else { return None };
+            let line = lines.advance_to(text, offset_in(text, raw.get()));
+            *case = read_case(&value, CaseLocation { line, index, row: None }, &list.index(index), &mut problems);
+            ids.push(id.clone());
+        }
+        problems.is_empty().then_some(ids)
+    };
+    let mut cases = Vec::new();
+    cases.resize_with(raws.len(), || None);
+    let ids: Vec<Option<Vec<String>>> = thread::scope(|scope| {
+        let start = |part| scope.spawn(move || read_part(part));
+        let parts: Vec<_> = raws.chunks(size).zip(cases.chunks_mut(size)).enumerate().map(start).collect();
+        parts.into_iter().map(|part| part.join().ok().flatten()).collect()
+    });
+    let ids = ids.into_iter().collect::<Option<Vec<_>>>()?;
+    let mut seen = HashSet::with_capacity(raws.len());
+    if !ids.iter().flatten().all(|id| seen.insert(id)) {
+        return None;
+    }
+    cases.into_iter().collect()
 }
 
 /// Counts lines incrementally, so that a long file is scanned once.

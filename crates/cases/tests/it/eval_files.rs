@@ -348,6 +348,35 @@ fn reports_every_problem_of_a_long_file() {
     }
 }
 
+/// A long file is read on several threads, unless it has a problem.
+#[test]
+fn a_long_file_reads_like_a_short_one() {
+    let case = |number: usize| {
+        let message = format!("m{number}");
+        json!({"id": format!("c-{number}"), "description": "d", "input": {"message": message}, "expect": {"maxTokens": 5}})
+    };
+    let cases: Vec<Value> = (0..3001).map(case).collect();
+    let text = |cases: &[Value]| {
+        let lines: Vec<String> = cases.iter().map(Value::to_string).collect();
+        format!("[\n{}\n]", lines.join(",\n"))
+    };
+    let file = parse_text(&text(&cases)).expect("valid");
+    assert_eq!(file.cases.len(), cases.len());
+    for (number, case) in file.cases.iter().enumerate() {
+        assert_eq!((case.location.index, case.location.line), (number, number + 2));
+        let mut alone = parse_text(&text(&cases[number..=number])).expect("valid").cases.remove(0);
+        alone.location.clone_from(&case.location);
+        assert_eq!(*case, alone);
+    }
+    let mut with_problems = cases;
+    with_problems[2999]["id"] = json!("c-7");
+    with_problems[1200]["input"] = json!({"massage": "m"});
+    with_problems[5]["each"] = json!([]);
+    let invalid = parse_text(&text(&with_problems)).expect_err("problems");
+    let lines: Vec<usize> = invalid.findings.iter().map(|finding| finding.location.position.line).collect();
+    assert!(lines.is_sorted() && [7, 1202, 3001].iter().all(|line| lines.contains(line)), "{lines:?}");
+}
+
 #[test]
 fn reports_an_extremely_long_key() {
     let file = json!([{ "id": "a", "input": { "message": "m" }, "expect": { "x".repeat(1_000_000): 1 } }]);
