@@ -7,11 +7,13 @@ use karat_core::stored::{NewTrace, StoredCase, StoredRun};
 
 use crate::Store;
 use crate::row::Row;
-use crate::statement::{Statement, parts};
+use crate::statement::{Statement, Value, parts};
 use crate::traces::{CompressedTrace, put};
 
 /// Number of rows that one statement writes.
-const ROWS_PER_STATEMENT: usize = 128;
+const ROWS_PER_STATEMENT: usize = 256;
+/// Number of columns of a case that are written.
+const CASE_COLUMNS: usize = 13;
 
 impl RunStore for Store {
     fn put_run<'s>(&'s self, run: &'s StoredRun) -> StoreFuture<'s, ()> {
@@ -82,28 +84,32 @@ fn insert(cases: &[StoredCase]) -> Statement {
         "insert into run_cases (run_id, suite, place, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, \
          duration_ms, trace_id) values ",
     );
-    statement.push_rows(cases.len(), 13);
+    let mut values = Vec::with_capacity(cases.len() * CASE_COLUMNS);
+    for case in cases {
+        let row: [Value; CASE_COLUMNS] = [
+            (&case.run_id).into(),
+            case.suite.into(),
+            case.position.into(),
+            (&case.eval_file).into(),
+            (&case.tool_name).into(),
+            (&case.tier).into(),
+            (&case.agent).into(),
+            (&case.case_id).into(),
+            case.trial.into(),
+            outcome_name(case.outcome).into(),
+            case.error.as_deref().into(),
+            case.duration_ms.into(),
+            case.trace_id.as_deref().into(),
+        ];
+        values.extend(row);
+    }
+    statement.push_values(CASE_COLUMNS, values);
     statement.push(
         " on conflict (run_id, suite, place, trial) do update set eval_file = excluded.eval_file, \
          tool_name = excluded.tool_name, tier = excluded.tier, agent = excluded.agent, case_id = excluded.case_id, \
          outcome = excluded.outcome, error = excluded.error, \
          duration_ms = excluded.duration_ms, trace_id = excluded.trace_id",
     );
-    for case in cases {
-        statement.add(&case.run_id);
-        statement.add(case.suite);
-        statement.add(case.position);
-        statement.add(&case.eval_file);
-        statement.add(&case.tool_name);
-        statement.add(&case.tier);
-        statement.add(&case.agent);
-        statement.add(&case.case_id);
-        statement.add(case.trial);
-        statement.add(outcome_name(case.outcome));
-        statement.add(case.error.as_deref());
-        statement.add(case.duration_ms);
-        statement.add(case.trace_id.as_deref());
-    }
     statement
 }
 

@@ -24,6 +24,12 @@ pub(crate) enum Value {
     Texts(Vec<String>),
 }
 
+impl Value {
+    fn is_null(&self) -> bool {
+        matches!(self, Self::Text(None) | Self::Number(None) | Self::Real(None) | Self::Bytes(None))
+    }
+}
+
 /// A statement and the values of its placeholders.
 #[derive(Debug, Default)]
 pub(crate) struct Statement {
@@ -66,6 +72,25 @@ impl Statement {
             }
             text.push(')');
         }
+    }
+
+    /// Appends rows of values, as in `values (?, null), (?, null)`. A column without values needs no placeholders.
+    pub(crate) fn push_values(&mut self, columns: usize, values: Vec<Value>) {
+        let is_empty = |column| values.iter().skip(column).step_by(columns).all(Value::is_null);
+        let empty: Vec<bool> = (0..columns).map(is_empty).collect();
+        let text = self.text.to_mut();
+        let mut row = String::from("(");
+        for (column, is_empty) in empty.iter().enumerate() {
+            row.push_str(if column == 0 { "" } else { ", " });
+            row.push_str(if *is_empty { "null" } else { "?" });
+        }
+        row.push(')');
+        for number in 0..values.len() / columns {
+            text.push_str(if number == 0 { "" } else { ", " });
+            text.push_str(&row);
+        }
+        let used = values.into_iter().zip(empty.into_iter().cycle()).filter(|(_, is_empty)| !is_empty);
+        self.values.extend(used.map(|(value, _)| value));
     }
 
     pub(crate) fn for_sqlite(self) -> Result<(String, SqliteArguments), sqlx::Error> {
@@ -258,6 +283,16 @@ mod tests {
         let mut statement = Statement::new("values ");
         statement.push_rows(2, 3);
         assert_eq!(statement.text, "values (?, ?, ?), (?, ?, ?)");
+    }
+
+    #[test]
+    fn a_column_without_values_needs_no_placeholders() {
+        let mut statement = Statement::new("values ");
+        let rows: [(&str, Option<u64>, Option<&str>); 2] = [("a", None, Some("x")), ("b", None, None)];
+        let values = rows.into_iter().flat_map(|(first, second, third)| [first.into(), second.into(), third.into()]);
+        statement.push_values(3, values.collect());
+        assert_eq!(statement.text, "values (?, null, ?), (?, null, ?)");
+        assert_eq!(statement.values.len(), 4);
     }
 
     #[test]

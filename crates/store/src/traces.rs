@@ -14,12 +14,14 @@ use crate::executions::{existing_trace_ids, mark_stale};
 use crate::filter::{condition, filter_condition};
 use crate::payload::{PayloadCompressor, decompress};
 use crate::row::Row;
-use crate::statement::{Statement, parts};
+use crate::statement::{Statement, Value, parts};
 use crate::text::{check_key, index_prefix, like_suffix, replace_nul, time};
 use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
 /// Number of rows that one statement writes.
-const ROWS_PER_STATEMENT: usize = 128;
+const ROWS_PER_STATEMENT: usize = 256;
+/// Number of columns of a trace that are written.
+const HEAD_COLUMNS: usize = 23;
 /// Number of ids that one statement looks up.
 const IDS_PER_STATEMENT: usize = 1000;
 
@@ -276,13 +278,11 @@ fn decide(new: &CompressedTrace<'_>, before: Option<&ExistingTrace>) -> PutOutco
 async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Arc<str>) -> Result<(), StoreError> {
     write_heads(transaction, writes, now).await?;
     let mut payloads = Statement::new("insert into trace_payloads (trace_id, document, raw) values ");
-    payloads.push_rows(writes.len(), 3);
+    let rows = writes.iter().flat_map(|Write { compressed, .. }| -> [Value; 3] {
+        [(&compressed.id).into(), compressed.document.clone().into(), compressed.raw.clone().into()]
+    });
+    payloads.push_values(3, rows.collect());
     payloads.push(" on conflict (trace_id) do update set document = excluded.document, raw = excluded.raw");
-    for write in writes {
-        payloads.add(&write.compressed.id);
-        payloads.add(write.compressed.document.clone());
-        payloads.add(write.compressed.raw.clone());
-    }
     transaction.execute(payloads).await?;
 
     let again = writes.iter().filter(|write| write.day_before.is_some());
@@ -310,8 +310,8 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Ar
         transaction.execute(statement).await?;
     }
     for write in writes {
-        let day = write.day();
-        if write.day_before.as_ref().is_some_and(|before| *before != day) {
+        let day_changed = |before: &String| Some(write.day()).filter(|day| day != before);
+        if let Some(day) = write.day_before.as_ref().and_then(day_changed) {
             let statement = Statement::new("update eval_executions set day = ? where trace_id = ?");
             transaction.execute(statement.bind(day).bind(&write.compressed.id)).await?;
         }
@@ -329,7 +329,7 @@ async fn write_heads(
          tool_calls, errors, tools, input_tokens, output_tokens, cost_usd, input_preview, output_preview, search_text, \
          hash, raw_hash, imported_at, changed_at) values ",
     );
-    heads.push_rows(writes.len(), 23);
+    heads.push_values(HEAD_COLUMNS, head_values(writes, now));
     heads.push(
         " on conflict (trace_id) do update set source = excluded.source, name = excluded.name, \
          session_id = excluded.session_id, model = excluded.model, started_at = excluded.started_at, \
@@ -340,35 +340,44 @@ async fn write_heads(
          search_text = excluded.search_text, hash = excluded.hash, raw_hash = excluded.raw_hash, \
          changed_at = excluded.changed_at",
     );
-    for write in writes {
-        let head = &write.compressed.trace.head;
-        heads.add(&write.compressed.id);
-        heads.add(&write.compressed.trace.source);
-        heads.add(head.name.as_deref());
-        heads.add(head.session_id.as_deref());
-        heads.add(head.model.as_deref());
-        heads.add(head.started_at);
-        let began_at = write.began_at();
-        heads.add(&began_at);
-        heads.add(day(&began_at));
-        heads.add(head.duration_ms);
-        heads.add(head.steps);
-        heads.add(head.tool_calls);
-        heads.add(head.errors);
-        heads.add(serde_json::to_string(&head.tools).unwrap_or_default());
-        heads.add(head.input_tokens);
-        heads.add(head.output_tokens);
-        heads.add(head.cost_usd);
-        heads.add(&head.input_preview);
-        heads.add(&head.output_preview);
-        heads.add(search_text(head));
-        heads.add(&head.hash);
-        heads.add(&write.compressed.raw_hash);
-        heads.add(&write.imported_at);
-        heads.add(now);
-    }
     transaction.execute(heads).await?;
     Ok(())
+}
+
+/// Returns the values of the columns, row by row.
+fn head_values(writes: &[Write<'_, '_>], now: &Arc<str>) -> Vec<Value> {
+    let mut values = Vec::with_capacity(writes.len() * HEAD_COLUMNS);
+    for write in writes {
+        let head = &write.compressed.trace.head;
+        let began_at = write.began_at();
+        let row: [Value; HEAD_COLUMNS] = [
+            (&write.compressed.id).into(),
+            (&write.compressed.trace.source).into(),
+            head.name.as_deref().into(),
+            head.session_id.as_deref().into(),
+            head.model.as_deref().into(),
+            head.started_at.into(),
+            (&began_at).into(),
+            day(&began_at).into(),
+            head.duration_ms.into(),
+            head.steps.into(),
+            head.tool_calls.into(),
+            head.errors.into(),
+            serde_json::to_string(&head.tools).unwrap_or_default().into(),
+            head.input_tokens.into(),
+            head.output_tokens.into(),
+            head.cost_usd.into(),
+            (&head.input_preview).into(),
+            (&head.output_preview).into(),
+            search_text(head).into(),
+            (&head.hash).into(),
+            (&write.compressed.raw_hash).into(),
+            (&write.imported_at).into(),
+            now.into(),
+        ];
+        values.extend(row);
+    }
+    values
 }
 
 /// Returns the text for searching, in lower case, since the databases lower-case only some letters.

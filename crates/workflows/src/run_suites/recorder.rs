@@ -4,7 +4,7 @@
 //! Everything stored comes from results, which are already redacted.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ use crate::trace_filter::RUN_SOURCE;
 
 /// Maximum time that a finished case waits for its batch; it is reported only after that.
 const MAX_DELAY: Duration = Duration::from_millis(50);
+
+/// Maximum number of cases in a batch: a fast agent answers more within the delay, and each commit takes time.
+const MAX_BATCH_CASES: usize = 1000;
 
 /// Maximum number of bytes of a case id in a trace id.
 const MAX_ID_BYTES: usize = 200;
@@ -195,7 +198,7 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
             })
         }
     };
-    BatchWriter::new(write).max_delay(MAX_DELAY)
+    BatchWriter::new(write).max_rows(MAX_BATCH_CASES).max_delay(MAX_DELAY)
 }
 
 /// Stores the trials of a case one by one; without the trace if the trace cannot be stored.
@@ -231,8 +234,8 @@ struct Suite {
     tool_name: Arc<str>,
     tier: Arc<str>,
     agent: Arc<str>,
-    /// The first messages of the cases, in order.
-    messages: Vec<String>,
+    /// The first messages of the conversations, by the position of their case. Those of other cases are in the results.
+    messages: HashMap<usize, String>,
 }
 
 impl RunRecord {
@@ -245,7 +248,11 @@ impl RunRecord {
             tool_name: suite.tool_name().into(),
             tier: suite.file.tier.to_string().into(),
             agent: agents[suite.agent].as_str().into(),
-            messages: suite.file.cases.iter().map(|case| text(case.message(0))).collect(),
+            messages: (0..)
+                .zip(&suite.file.cases)
+                .filter(|(_, case)| case.has_turns())
+                .map(|(index, case)| (index, text(case.message(0))))
+                .collect(),
         };
         let suites: Vec<Suite> = plan.suites.iter().enumerate().map(suite).collect();
         let run = StoredRun {
@@ -280,7 +287,7 @@ impl RunRecord {
         let (mut stored, mut traces) = (Vec::with_capacity(cases.len()), Vec::with_capacity(cases.len()));
         for FinishedCase { suite, index, result } in cases {
             let Some(suite) = self.suites.get(*suite) else { continue };
-            let message = suite.messages.get(*index).map(String::as_str).unwrap_or_default();
+            let message = suite.messages.get(index).map_or(result.message.as_str(), String::as_str);
             for (number, trial) in (1..).zip(trials_of(result)) {
                 let trace = trial.has_answer().then(|| self.trace(suite, &result.id, message, number, &trial));
                 stored.push(StoredCase {
