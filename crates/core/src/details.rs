@@ -25,7 +25,8 @@ pub struct CaseDetails {
     /// Number of model calls, if the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    pub usage: Option<Usage>,
+    // On the heap, since a run holds the details of all cases, and most agents report no usage.
+    pub usage: Option<Box<Usage>>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
     /// Time from sending the message to the first text of the answer, if the reply was a stream.
@@ -66,7 +67,7 @@ impl From<Trace> for CaseDetails {
             response: trace.response,
             tool_calls: trace.tool_calls,
             steps: trace.steps,
-            usage: trace.usage,
+            usage: trace.usage.map(Box::new),
             model: trace.model,
             stop_reason: trace.stop_reason,
             first_token_ms: trace.first_token_ms,
@@ -108,7 +109,7 @@ impl CaseDetails {
             tool_calls: &self.tool_calls,
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
-            usage: self.usage.as_ref(),
+            usage: self.usage.as_deref(),
             turns: &self.turns,
             first_turn: 0,
             origin,

@@ -49,6 +49,9 @@ pub async fn run(
     let cases: usize = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     let mut samples = Samples::new(&plan, &agents);
     let units = list_units(&plan, &mut samples);
+    if plan.rubrics.suites.is_empty() {
+        samples.clear();
+    }
     let workers = plan.concurrency.clamp(1, units.len().max(1));
     debug!(cases, trials = units.len(), workers, "run started");
     sink.emit(RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });

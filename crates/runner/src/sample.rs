@@ -28,6 +28,11 @@ impl Samples {
         }
     }
 
+    /// Frees the numbers when no more requests follow.
+    pub(crate) fn clear(&mut self) {
+        self.counts = HashMap::new();
+    }
+
     /// Returns the number of equal requests so far and reserves the next `times` numbers.
     pub(crate) fn reserve(&mut self, agent: usize, case: &Case, times: u32) -> u32 {
         let mut key = self.agents[agent].equality_key(case);

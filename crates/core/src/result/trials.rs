@@ -100,7 +100,7 @@ mod tests {
             error,
             failures,
             marks: Vec::new(),
-            details: CaseDetails { response: letter.to_string(), usage, ..CaseDetails::default() },
+            details: CaseDetails { response: letter.to_string(), usage: usage.map(Box::new), ..CaseDetails::default() },
             trials: None,
         }
     }

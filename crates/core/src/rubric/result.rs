@@ -94,9 +94,9 @@ pub struct RubricCaseResult {
 impl RubricCaseResult {
     /// Returns the cost of the agent and the judge, if both are known.
     pub fn cost_usd(&self) -> Option<f64> {
-        let cost = |usage: &Option<Usage>| usage.as_ref().and_then(|usage| usage.cost_usd);
-        let judge = if self.judge_called { cost(&self.judge_usage) } else { Some(0.0) };
-        cost(&self.details.usage).zip(judge).map(|(agent, judge)| agent + judge)
+        let cost = |usage: Option<&Usage>| usage.and_then(|usage| usage.cost_usd);
+        let judge = if self.judge_called { cost(self.judge_usage.as_ref()) } else { Some(0.0) };
+        cost(self.details.usage.as_deref()).zip(judge).map(|(agent, judge)| agent + judge)
     }
 }
 

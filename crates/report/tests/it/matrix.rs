@@ -42,7 +42,7 @@ fn rendered(events: &[RunEvent], settings: ConsoleSettings) -> String {
 
 fn with_cost(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {
     case.duration_ms = duration_ms;
-    case.details.usage = Some(Usage { cost_usd, ..Usage::default() });
+    case.details.usage = Some(Box::new(Usage { cost_usd, ..Usage::default() }));
     case
 }
 

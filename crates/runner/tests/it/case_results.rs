@@ -162,7 +162,7 @@ async fn the_result_contains_the_answer() {
     let details = &case.details;
     assert_eq!(details.tools_called, ["search", "read"]);
     assert_eq!((details.response.as_str(), details.response_length), ("ok: größer", 10));
-    assert_eq!((&details.tool_calls, &details.usage), (&trace.tool_calls, &trace.usage));
+    assert_eq!((&details.tool_calls, details.usage.as_deref()), (&trace.tool_calls, trace.usage.as_ref()));
     assert_eq!((&details.model, &details.stop_reason), (&trace.model, &trace.stop_reason));
     assert_eq!((details.first_token_ms, details.calls_unreported), (Some(5.5), false));
     assert_eq!(run.suite().summary.estimated_cost_usd, Some(0.25));
