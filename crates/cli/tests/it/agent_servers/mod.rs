@@ -32,7 +32,7 @@ fn every_example_is_tested() {
     for example in examples {
         let name = example.file_name().unwrap().to_str().unwrap();
         assert!(example.join("karat.json").is_file(), "{name} has no karat.json");
-        let cases = std::fs::read_to_string(example.join("evals/shop.golden.json")).unwrap();
+        let cases = std::fs::read_to_string(example.join("evals/shop.json")).unwrap();
         assert_eq!(cases, read_example("shop.json"), "{name} has other cases");
         let is_tested = ["example", "program"].iter().any(|start| tests.contains(&format!("{start}(\"{name}\"")));
         assert!(is_tested, "no test runs {name}");

@@ -26,12 +26,20 @@ fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, t
     assert_eq!(case["details"].get("firstTokenMs").is_some(), stream, "{case:#}");
 }
 
+/// Only items of MCP report failures, but the guide shows a rule for the others.
 #[rstest]
-#[case("shop", CallReporting::Calls)]
-#[case("shop-mcp", CallReporting::Failures)]
-fn responses(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, true)] stream: bool) {
+#[case("shop-mcp", false, CallReporting::Failures)]
+#[case("shop", false, CallReporting::Calls)]
+#[case("shop", true, CallReporting::Failures)]
+fn responses(
+    #[case] model: &str,
+    #[case] has_rule: bool,
+    #[case] reporting: CallReporting,
+    #[values(false, true)] stream: bool,
+) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let agent = with_model(ShopAgent::example("responses", &server, reporting), model, stream);
+    let agent = if has_rule { agent.with_agent(&agent_of_guide("responses:")) } else { agent };
     agent.answers_shop_cases();
     agent.isolates_concurrent_cases();
     agent.quotes_the_failure("the model is not available");
@@ -58,8 +66,8 @@ fn messages(#[values(false, true)] stream: bool) {
 #[rstest]
 #[case("app-chat", "blocking", CallReporting::Nothing)]
 #[case("app-chat", "streaming", CallReporting::Nothing)]
-#[case("app-agent", "streaming", CallReporting::Calls)]
-#[case("app-react", "streaming", CallReporting::Calls)]
+#[case("app-agent", "streaming", CallReporting::Failures)]
+#[case("app-react", "streaming", CallReporting::Failures)]
 fn dify(#[case] key: &str, #[case] mode: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::Dify);
     let agent = ShopAgent::example("dify", &server, reporting).with_variable("DIFY_API_KEY", key);
@@ -77,8 +85,8 @@ fn dify(#[case] key: &str, #[case] mode: &str, #[case] reporting: CallReporting)
 
 /// The cause of an error is only in a stream.
 #[rstest]
-#[case("shop", CallReporting::Calls, "Error in workflow")]
-#[case("shop-array", CallReporting::Calls, "Error in workflow")]
+#[case("shop", CallReporting::Failures, "Error in workflow")]
+#[case("shop-array", CallReporting::Failures, "Error in workflow")]
 #[case("shop-plain", CallReporting::Nothing, "Error in workflow")]
 #[case("shop-stream", CallReporting::Nothing, "the model is not available")]
 fn n8n(#[case] webhook: &str, #[case] reporting: CallReporting, #[case] error: &str) {
@@ -125,9 +133,7 @@ fn rasa() {
 #[test]
 fn rasa_with_tracker() {
     let server = AgentServer::shared(AgentProduct::Rasa);
-    let tracker = blocks(&page("guides/agents.md"), &["json"]).into_iter().find(|block| block.contains("/tracker"));
-    let tracker: Value = serde_json::from_str(&tracker.expect("a configuration in the guide")).unwrap();
-    let agent = ShopAgent::example("rasa", &server, CallReporting::Failures).with_agent(&tracker["agent"]);
+    let agent = ShopAgent::example("rasa", &server, CallReporting::Failures).with_agent(&agent_of_guide("rasa:"));
     let case = agent.ask("Order 1044 and the weather in Oslo?");
     let response = "Order 1044 has shipped.\nThe weather in Oslo is not available.";
     assert_eq!(case["details"]["response"], response, "{case:#}");
@@ -137,6 +143,14 @@ fn rasa_with_tracker() {
     let case = agent.ask("hello");
     assert_eq!((calls(&case), &case["details"]["callsUnreported"]), (Vec::new(), &json!(null)), "{case:#}");
     agent.isolates_concurrent_cases();
+}
+
+/// Returns `agent` in the configuration that the guide shows for a preset.
+fn agent_of_guide(preset: &str) -> Value {
+    let configurations = blocks(&page("guides/agents.md"), &["json"]);
+    let configurations = configurations.iter().map(|block| serde_json::from_str::<Value>(block).unwrap());
+    let mut of_preset = configurations.filter(|config| config["agentEndpoint"].as_str().unwrap().starts_with(preset));
+    of_preset.next().expect(preset)["agent"].clone()
 }
 
 fn with_model(agent: ShopAgent, model: &str, stream: bool) -> ShopAgent {
@@ -168,4 +182,38 @@ fn products_are_compared() {
     assert_eq!(agents, endpoints);
     let agents = document["matrix"]["agents"].as_array().unwrap();
     assert_eq!(agents.iter().map(|agent| &agent["passed"]).collect::<Vec<_>>(), [4; 3]);
+}
+
+/// The table of the guide says what replies report without further configuration.
+#[rstest]
+#[case(AgentProduct::Chat, "chat", "/v1?model=shop")]
+#[case(AgentProduct::Responses, "responses", "/v1?model=shop-mcp")]
+#[case(AgentProduct::Messages, "messages", "/v1?model=shop")]
+#[case(AgentProduct::Dify, "dify", "/v1")]
+#[case(AgentProduct::N8n, "n8n", "/webhook/shop/chat")]
+#[case(AgentProduct::Flowise, "flowise", "/api/v1/prediction/shop")]
+#[case(AgentProduct::Rasa, "rasa", "")]
+fn the_guide_says_what_replies_report(#[case] product: AgentProduct, #[case] preset: &str, #[case] path: &str) {
+    let guide = page("guides/agents.md");
+    let row = guide.lines().find(|line| line.contains(&format!("| `{preset}:URL`"))).expect(preset);
+    let documented: Vec<&str> = row.split('|').map(str::trim).skip(3).take(4).collect();
+    let server = AgentServer::shared(product);
+    let agent = ShopAgent::at(&format!("{preset}:{}", server.url(path)), CallReporting::Nothing);
+    let case = agent.with_variable("DIFY_API_KEY", "app-agent").ask("Order 1044 and the weather in Oslo?");
+    let calls = calls(&case);
+    let details = &case["details"];
+    let reported = [
+        !calls.is_empty(),
+        calls.iter().any(|(_, _, success)| success == false),
+        details.get("steps").is_some(),
+        details["usage"]["outputTokens"].is_u64(),
+    ];
+    for (documented, reported) in documented.into_iter().zip(reported) {
+        let agrees = match documented {
+            "yes" => reported,
+            "no" => !reported,
+            other => other == "some",
+        };
+        assert!(agrees, "{row}\n{case:#}");
+    }
 }
