@@ -444,9 +444,7 @@ mod tests {
         }));
         let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": id, "arguments": "{}"});
         let output = |id: &str, text: &str| json!({"type": "function_call_output", "call_id": id, "output": text});
-        let server_call = |name: &str, error: Value| {
-            json!({"type": "mcp_call", "id": name, "name": name, "arguments": "{}", "output": "18", "error": error})
-        };
+        let server_call = |name: &str, error: Value| json!({"type": "mcp_call", "id": name, "name": name, "arguments": "{}", "output": "18", "error": error});
         let reply = json!({"object": "response", "status": "completed", "output": [
             call("good"), output("good", "{\"celsius\": 18}"),
             call("bad"), output("bad", "{\"error\": \"offline\"}"),

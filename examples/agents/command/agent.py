@@ -17,5 +17,8 @@ for line in sys.stdin:
         turn = answer([*earlier, request["message"]])
     except ModelError as error:
         sys.exit(str(error))  # affects only this case: karat starts the program again
-    calls = [{"name": call.name, "params": call.arguments, "success": call.error is None} for call in turn.calls]
+    calls = [
+        {"name": call.name, "params": call.arguments, "success": call.error is None, "result": call.output}
+        for call in turn.calls
+    ]
     print(json.dumps({"response": turn.text, "toolCalls": calls}), flush=True)
