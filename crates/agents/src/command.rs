@@ -16,9 +16,11 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::http_config::{HttpConfig, RequestMap};
+use crate::json_template::Node;
+use crate::placeholder::{Ids, Scope, Values};
 use crate::process_pool::{PooledProcess, ProcessPool, no_answer_message};
 use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
-use crate::template::{Environment, Ids, Node, Scope, Values};
+use crate::template::Environment;
 
 /// Sends requests to a program on its stdin and reads the replies from its stdout. The program is started for each
 /// message, or kept running and sent one request per line.

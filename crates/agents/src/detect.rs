@@ -313,8 +313,20 @@ fn select_strings(selector: &Selector, reply: &Value) -> Vec<String> {
 
 /// Whether the URL ends with the preset's path, and no other product uses this path.
 fn matches_path(preset: &Preset, url: &Url) -> bool {
+    let own = url.path().trim_end_matches('/');
     let path = preset.path.as_deref().filter(|path| !SHARED_PATHS.contains(path));
-    path.is_some_and(|path| url.path().trim_end_matches('/').ends_with(path))
+    path.is_some_and(|path| own.ends_with(path)) || has_path_of_example(&preset.example, own)
+}
+
+/// Whether a path ends with that of a preset's example, in which the segment `ID` stands for any other.
+fn has_path_of_example(example: &str, path: &str) -> bool {
+    let Ok(example) = Url::parse(example) else { return false };
+    let mut segments = path.rsplit('/');
+    let expected: Vec<&str> = example.path().trim_start_matches('/').rsplit('/').collect();
+    expected.contains(&"ID")
+        && expected.into_iter().all(|expected| {
+            segments.next().is_some_and(|segment| segment == expected || (expected == "ID" && !segment.is_empty()))
+        })
 }
 
 /// Reads a body as JSON, or as a list of events if it is a stream.
@@ -377,6 +389,21 @@ mod tests {
     ) {
         let detected = detect(kind, agent_url, base, &reply);
         assert_eq!(detected.as_ref().map(|(endpoint, _)| endpoint.as_str()), expected);
+    }
+
+    #[rstest]
+    #[case("http://host/webhook/5b8c/chat", Some("n8n"))]
+    #[case("http://host/n8n/webhook/5b8c/chat/", Some("n8n"))]
+    #[case("http://host/webhook//chat", None)]
+    #[case("http://host/webhook/chat", None)]
+    #[case("http://host/api/v1/prediction/5b8c", Some("flowise"))]
+    #[case("http://host/v1/chat-messages", Some("dify"))]
+    #[case("http://host/v1", None)]
+    #[case("http://host", None)]
+    fn recognises_paths(#[case] agent_url: &str, #[case] expected: Option<&str>) {
+        let mut presets = Preset::kinds().filter_map(Preset::by_name);
+        let found = presets.find(|preset| matches_path(preset, &url(agent_url)));
+        assert_eq!(found.map(|preset| preset.kind), expected);
     }
 
     #[test]

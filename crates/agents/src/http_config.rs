@@ -11,12 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::placeholder::Scope;
 pub(crate) use crate::request_map::RequestMap;
 use crate::response_map::ResponseMap;
 use crate::rule::Rule;
 use crate::selector::Selector;
 use crate::telemetry_config::TelemetryConfig;
-use crate::template::{Scope, check_text, check_value, read_template};
+use crate::template::{check_text, check_value, read_template};
 
 /// Settings of an HTTP agent or a program. URLs, bodies and header values may contain `${NAME}`, an environment
 /// variable, and the placeholders `{{message}}`, `{{conversationId}}`, `{{messages}}`, `{{turn}}`, `{{caseId}}` and

@@ -15,11 +15,12 @@ use serde_json::{Map, Value};
 use crate::exchange::Purpose;
 use crate::http::{HttpAgent, Poll};
 use crate::http_reply::{Content, HttpReply};
+use crate::json_template::Node;
+use crate::placeholder::{Ids, Values};
 use crate::reply::Answer;
 use crate::reply_error::find_error;
 use crate::request_template::RequestTemplate;
 use crate::retry::{AttemptError, retry};
-use crate::template::{Ids, Node, Values};
 
 /// Maximum number of approval decisions per message.
 const MAX_DECISIONS: usize = 20;

@@ -296,13 +296,19 @@ impl ToolCallMap {
         })
     }
 
-    /// Applies the rule for failures to the calls of a conversation.
+    /// Applies the rule for failures to the calls of a conversation. It adds to the failures that the protocol reports, and
+    /// a call without an outcome is not a success.
     fn apply_failure_rule(&self, mut calls: Vec<ToolCall>) -> Result<Vec<ToolCall>, String> {
         let Some(failed) = &self.failed else { return Ok(calls) };
         for call in &mut calls {
             let ToolCall { name, params, result, error, .. } = &*call;
-            call.success =
-                Some(!failed.holds(&json!({"name": name, "params": params, "result": result, "error": error}))?);
+            let has_outcome = result.is_some() || error.is_some();
+            let is_failed = failed.holds(&json!({"name": name, "params": params, "result": result, "error": error}))?;
+            call.success = match call.success {
+                _ if is_failed => Some(false),
+                None => has_outcome.then_some(true),
+                reported => reported,
+            };
         }
         Ok(calls)
     }
@@ -427,6 +433,34 @@ mod tests {
         assert_eq!(parse_reply(text.as_bytes()).expect("JSON").to_string(), "{\"id\":12345678901234567890123}");
         let error = parse_reply(b"{\"a\": 1, \"a\": 2}").expect_err("a duplicate key");
         assert_eq!(error, "duplicate key 'a' at line 1 column 10");
+    }
+
+    /// The rule adds to the failures that the protocol reports.
+    #[test]
+    fn the_rule_for_failures_applies_to_calls_with_an_outcome() {
+        let map = map(json!({
+            "conversation": "",
+            "toolCall": {"failed": {"path": "/result/error", "notNull": true}},
+        }));
+        let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": id, "arguments": "{}"});
+        let output = |id: &str, text: &str| json!({"type": "function_call_output", "call_id": id, "output": text});
+        let server_call = |name: &str, error: Value| json!({"type": "mcp_call", "id": name, "name": name, "arguments": "{}", "output": "18", "error": error});
+        let reply = json!({"object": "response", "status": "completed", "output": [
+            call("good"), output("good", "{\"celsius\": 18}"),
+            call("bad"), output("bad", "{\"error\": \"offline\"}"),
+            call("unknown"),
+            server_call("reported_good", Value::Null), server_call("reported_bad", json!("offline")),
+        ]});
+        let trace = map.parse_trace(&reply).expect("valid");
+        let outcomes: Vec<_> = trace.tool_calls.iter().map(|call| (call.name.as_str(), call.success)).collect();
+        let expected = [
+            ("good", Some(true)),
+            ("bad", Some(false)),
+            ("unknown", None),
+            ("reported_good", Some(true)),
+            ("reported_bad", Some(false)),
+        ];
+        assert_eq!(outcomes, expected);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::template::{Scope, check_value, read_template};
+use crate::placeholder::Scope;
+use crate::template::{check_value, read_template};
 
 /// The request that is sent for a message.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

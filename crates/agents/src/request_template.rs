@@ -5,7 +5,9 @@ use karat_http::{ClientError, Url, parse_url, redact_url};
 use serde_json::Value;
 
 use crate::http_config::Method;
-use crate::template::{Environment, Node, Placeholder, Scope, Template, TemplateError, Values};
+use crate::json_template::Node;
+use crate::placeholder::{Placeholder, Scope, Values};
+use crate::template::{Environment, Template, TemplateError};
 
 /// A request to the agent's server.
 #[derive(Debug)]

@@ -71,7 +71,8 @@ pub struct ToolCallMap {
     pub success: Selector,
     pub duration_ms: Selector,
     pub result: Selector,
-    /// When a call failed; other calls succeeded. With `conversation`, a call is `{name, params, result, error}`.
+    /// When a call failed; other calls succeeded. With `conversation`, a call is `{name, params, result, error}`,
+    /// and the condition adds to the failures that the protocol reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<Rule>,
 }

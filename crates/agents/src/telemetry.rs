@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use karat_cases::Case;
-use karat_core::assertion::Mode;
-use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, Telemetry, TrialContext, WaitGuard};
+use karat_core::port::{Agent, AgentError, AgentLayer, BoxFuture, Conversation, Telemetry, TrialContext, WaitGuard};
 use karat_core::trace::Trace;
-use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// Calls the inner agent and replaces the tool calls of its replies with those in its spans.
@@ -21,28 +18,12 @@ impl TelemetryAgent {
     }
 }
 
-impl Agent for TelemetryAgent {
-    fn identity(&self) -> String {
-        self.inner.identity()
+impl AgentLayer for TelemetryAgent {
+    fn inner(&self) -> &dyn Agent {
+        self.inner.as_ref()
     }
 
-    fn parameters(&self) -> Map<String, Value> {
-        self.inner.parameters()
-    }
-
-    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
-        self.inner.determinants(case, turn)
-    }
-
-    fn equality_key(&self, case: &Case) -> String {
-        self.inner.equality_key(case)
-    }
-
-    fn mode(&self, case: &Case) -> Mode {
-        self.inner.mode(case)
-    }
-
-    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+    fn start_conversation<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
         Box::new(TelemetryConversation { inner: self.inner.start(trial), agent: self, trial, turn: 0 })
     }
 }

@@ -31,6 +31,17 @@ impl Tier {
         }
     }
 
+    /// Returns the name of evals of this tier in headings.
+    pub fn evals(self) -> &'static str {
+        match self {
+            Tier::Golden => "golden evals",
+            Tier::Labeled => "labeled evals",
+            Tier::Regression => "regression evals",
+            Tier::Rubric => "rubric evals",
+            Tier::Unknown => "evals",
+        }
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMED.into_iter().find(|tier| tier.name() == name)
     }

@@ -283,7 +283,7 @@ impl Page {
         let Symbols { double_rule, dash, .. } = self.settings.symbols;
         let name = self.clean(&suite.tool_name);
         let start = double_rule.to_string().repeat(3);
-        let title = format!("{start} {name} {dash} {} evals ", suite.tier);
+        let title = format!("{start} {name} {dash} {} ", suite.tier.evals());
         let fill = double_rule.to_string().repeat(self.layout.line.saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.settings.palette.bold(format_args!("{title}{fill}")));
     }

@@ -240,8 +240,8 @@ pub(crate) fn unreported_calls_text(totals: &RunTotals) -> Option<String> {
         count => format!("{count} cases"),
     };
     Some(format!(
-        "the agent does not report its tool calls, so assertions about calls were not judged in {cases}: set \
-         'agent.response.toolCalls' or 'agent.response.conversation' to where its reply has them"
+        "the agent does not report its tool calls, so assertions about calls were not judged in {cases}: \
+         'karat agent try MESSAGE' shows what its replies report"
     ))
 }
 

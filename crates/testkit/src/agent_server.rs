@@ -1,5 +1,5 @@
-//! Agents of many products, with a scripted model in place of a real one: `examples/agents`, and fakes of products that
-//! are too big to install.
+//! Agents of many products, with a scripted model in place of a real one: `examples/agents`. Those of products that are
+//! too big to install, or need a key, are stand-ins.
 //!
 //! All of them answer the same messages:
 //!
@@ -53,8 +53,8 @@ pub enum AgentProduct {
 /// How to start a server.
 struct Launch {
     program: Vec<OsString>,
-    /// The folder in `examples/agents` in which it runs. `None` for a fake.
-    example: Option<&'static str>,
+    /// The folder in `examples/agents` in which it runs.
+    example: &'static str,
     /// The path that responds when the server is ready.
     ready: &'static str,
     variables: &'static [(&'static str, &'static str)],
@@ -92,13 +92,8 @@ impl AgentServer {
     pub fn start_with(product: AgentProduct, variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("create a temporary folder");
         let launch = product.launch();
-        let current_dir = match launch.example {
-            Some(name) => {
-                copy_examples(&repository().join("examples/agents"), folder.path());
-                folder.path().join(name)
-            }
-            None => folder.path().to_path_buf(),
-        };
+        copy_examples(&repository().join("examples/agents"), folder.path());
+        let current_dir = folder.path().join(launch.example);
         if product.needs_packages() {
             let packages = TestTool::AgentPackages.command().remove(0);
             std::os::unix::fs::symlink(packages, current_dir.join("node_modules")).expect("link the packages");
@@ -144,21 +139,21 @@ impl AgentProduct {
             }
             Self::Adk => Launch {
                 program: program(TestTool::Adk, &["api_server", "--no_use_local_storage", "--port", "PORT", "."]),
-                example: Some("adk"),
+                example: "adk",
                 ready: "/health",
                 variables: &[],
             },
             Self::AgUi => Launch::node("ag-ui", "/"),
             Self::AiSdk => Launch::node("ai-sdk", "/"),
-            Self::Chat => Launch::fake("chat", "/v1/models"),
-            Self::Dify => Launch::fake("dify", "/v1/info"),
-            Self::Flowise => Launch::fake("flowise", "/api/v1/ping"),
+            Self::Chat => Launch::plain_python("chat", "/v1/models"),
+            Self::Dify => Launch::plain_python("dify", "/v1/info"),
+            Self::Flowise => Launch::plain_python("flowise", "/api/v1/ping"),
             Self::Langgraph => Launch {
                 program: program(
                     TestTool::Langgraph,
                     &["dev", "--no-browser", "--no-reload", "--n-jobs-per-worker", "10", "--port", "PORT"],
                 ),
-                example: Some("langgraph"),
+                example: "langgraph",
                 ready: "/ok",
                 variables: &[
                     ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
@@ -171,13 +166,13 @@ impl AgentProduct {
                 ..Launch::python(TestTool::Langserve, "server.py", "langserve", "/docs")
             },
             Self::Mastra => Launch::node("mastra", "/api/agents"),
-            Self::Messages => Launch::fake("messages", "/v1/models"),
-            Self::N8n => Launch::fake("n8n", "/healthz"),
+            Self::Messages => Launch::plain_python("messages", "/v1/models"),
+            Self::N8n => Launch::plain_python("n8n", "/healthz"),
             Self::OtelAgent => Launch::python(TestTool::OpenTelemetry, "agent.py", "otel-agent", "/health"),
-            Self::OwnApi => Launch::plain_python("own-api"),
-            Self::Rasa => Launch::fake("rasa", "/"),
-            Self::Responses => Launch::fake("responses", "/v1/models"),
-            Self::SessionPoll => Launch::plain_python("session-poll"),
+            Self::OwnApi => Launch::plain_python("own-api", "/health"),
+            Self::Rasa => Launch::plain_python("rasa", "/"),
+            Self::Responses => Launch::plain_python("responses", "/v1/models"),
+            Self::SessionPoll => Launch::plain_python("session-poll", "/health"),
             Self::TanstackAi => Launch::node("tanstack-ai", "/"),
         }
     }
@@ -189,23 +184,18 @@ impl AgentProduct {
 
 impl Launch {
     fn python(tool: TestTool, script: &str, example: &'static str, ready: &'static str) -> Self {
-        Self { program: program(tool, &[script, "PORT"]), example: Some(example), ready, variables: &[] }
+        Self { program: program(tool, &[script, "PORT"]), example, ready, variables: &[] }
     }
 
     /// An agent without packages.
-    fn plain_python(example: &'static str) -> Self {
+    fn plain_python(example: &'static str, ready: &'static str) -> Self {
         let program = ["python3", "server.py", "PORT"].map(OsString::from).to_vec();
-        Self { program, example: Some(example), ready: "/health", variables: &[] }
+        Self { program, example, ready, variables: &[] }
     }
 
     fn node(example: &'static str, ready: &'static str) -> Self {
         let program = program(TestTool::NodeToolLibraries, &["agent.mjs", "PORT"]);
-        Self { program, example: Some(example), ready, variables: &[] }
-    }
-
-    fn fake(name: &str, ready: &'static str) -> Self {
-        let script = repository().join(format!("crates/agents/tests/servers/{name}.mjs"));
-        Self { program: vec!["node".into(), script.into(), "PORT".into()], example: None, ready, variables: &[] }
+        Self { program, example, ready, variables: &[] }
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Preset {
     /// The product or protocol.
     pub product: String,
     pub description: String,
-    /// A typical URL.
+    /// A typical URL. The segment `ID` stands for any other.
     pub example: String,
     pub reads: Reads,
     /// On what it depends whether a reply tells calls.

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use karat_cases::Case;
-use karat_core::assertion::Mode;
-use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::port::{Agent, AgentError, AgentLayer, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::folder::{RecordingFolder, RecordingMode};
 use super::key::{Key, MESSAGE, SAMPLE, TURN};
@@ -23,28 +21,12 @@ impl RecordingAgent {
     }
 }
 
-impl Agent for RecordingAgent {
-    fn identity(&self) -> String {
-        self.inner.identity()
+impl AgentLayer for RecordingAgent {
+    fn inner(&self) -> &dyn Agent {
+        self.inner.as_ref()
     }
 
-    fn parameters(&self) -> Map<String, Value> {
-        self.inner.parameters()
-    }
-
-    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
-        self.inner.determinants(case, turn)
-    }
-
-    fn equality_key(&self, case: &Case) -> String {
-        self.inner.equality_key(case)
-    }
-
-    fn mode(&self, case: &Case) -> Mode {
-        self.inner.mode(case)
-    }
-
-    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+    fn start_conversation<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
         Box::new(RecordingConversation {
             inner: self.inner.start(trial),
             agent: self,

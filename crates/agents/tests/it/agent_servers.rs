@@ -74,10 +74,9 @@ async fn remembers(agent: &HttpAgent, reporting: CallReporting) {
 }
 
 #[rstest]
-#[case("shop", CallReporting::Nothing)]
-#[case("shop-calls", CallReporting::MadeCalls)]
+#[case("shop", CallReporting::MadeCalls)]
+#[case("shop-text", CallReporting::Nothing)]
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Chat);
     let overrides = json!({"request": {"body": {"stream": stream}}});
@@ -86,7 +85,6 @@ async fn chat(#[case] model: &str, #[case] reporting: CallReporting, #[values(fa
 
 #[rstest]
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Responses);
     let overrides = json!({"request": {"body": {"stream": stream}}});
@@ -95,7 +93,6 @@ async fn responses(#[values("shop", "shop-mcp")] model: &str, #[values(false, tr
 
 /// A conversation is never lost silently.
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn a_part_of_the_previous_reply_must_be_there() {
     let server = AgentServer::shared(AgentProduct::Responses);
     let overrides = json!({"request": {"body": {"previous_response_id": "{{reply:/previous ?? $..previous}}"}}});
@@ -110,7 +107,6 @@ async fn a_part_of_the_previous_reply_must_be_there() {
 
 #[rstest]
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn messages(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Messages);
     let overrides = json!({"request": {"body": {"stream": stream}}});
@@ -122,7 +118,6 @@ async fn messages(#[values(false, true)] stream: bool) {
 #[case("app-agent", CallReporting::Calls)]
 #[case("app-react", CallReporting::Calls)]
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn dify(#[case] key: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::Dify);
     let overrides = json!({"headers": {"authorization": format!("Bearer {key}")}});
@@ -133,7 +128,6 @@ async fn dify(#[case] key: &str, #[case] reporting: CallReporting) {
 #[case("shop", CallReporting::Calls)]
 #[case("shop-plain", CallReporting::Nothing)]
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn n8n(#[case] webhook: &str, #[case] reporting: CallReporting) {
     let server = AgentServer::shared(AgentProduct::N8n);
     let url = server.url(&format!("/webhook/{webhook}/chat"));
@@ -141,14 +135,12 @@ async fn n8n(#[case] webhook: &str, #[case] reporting: CallReporting) {
 }
 
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn rasa() {
     let server = AgentServer::shared(AgentProduct::Rasa);
     remembers(&agent(&format!("rasa:{}", server.url("")), &json!({})), CallReporting::Nothing).await;
 }
 
 #[tokio::test]
-#[ignore = "needs Node"]
 async fn flowise() {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let url = server.url("/api/v1/prediction/shop");

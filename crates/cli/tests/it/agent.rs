@@ -492,7 +492,7 @@ fn documented_configurations_are_valid() {
     }
 }
 
-/// Fakes of products, written from their documentation.
+/// Products, and stand-ins for those that are too big to install.
 #[cfg(unix)]
 mod products {
     use karat_testkit::agent_server::{AgentProduct, AgentServer};
@@ -507,8 +507,7 @@ mod products {
     #[case(AgentProduct::Rasa, "", "rasa:URL")]
     #[case(AgentProduct::N8n, "/webhook/shop/chat", "n8n:URL/webhook/shop/chat")]
     #[case(AgentProduct::Flowise, "/api/v1/prediction/shop", "flowise:URL/api/v1/prediction/shop")]
-    #[ignore = "needs Node"]
-    fn fakes_are_detected_and_tried(#[case] product: AgentProduct, #[case] path: &str, #[case] expected: &str) {
+    fn stand_ins_are_detected_and_tried(#[case] product: AgentProduct, #[case] path: &str, #[case] expected: &str) {
         is_detected_and_tried(product, path, expected);
     }
 

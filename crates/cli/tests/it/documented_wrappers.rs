@@ -64,6 +64,9 @@ fn wrapper(language: &str, start: &str) -> (String, String) {
     let wrapper = blocks(&text, &[language]).into_iter().find(|block| block.starts_with(start)).expect(start);
     let before = text.split(start).next().unwrap();
     let quoted = |text: &str| Some(text.rsplit_once("\"agentEndpoint\": \"")?.1.split('"').next()?.to_owned());
+    let max_lines = if start.contains("bedrock") { 18 } else { 10 };
+    let lines = wrapper.lines().filter(|line| !line.is_empty()).count();
+    assert!(lines <= max_lines, "{start} has {lines} lines");
     let endpoint = quoted(wrapper.lines().next().unwrap()).or_else(|| quoted(before)).expect("an endpoint");
     (wrapper, endpoint)
 }

@@ -112,8 +112,7 @@ fn calls_that_are_not_reported_are_skipped_and_strictly_errored() {
       2/2 passed | 0 failed | 2 skipped assertions | [TIME] total
 
     ⚠ the agent does not report its tool calls, so assertions about calls were not
-      judged in 2 cases: set 'agent.response.toolCalls' or
-      'agent.response.conversation' to where its reply has them
+      judged in 2 cases: 'karat agent try MESSAGE' shows what its replies report
     ----- stderr -----
     run [RUN_ID]: 1 result file in evals/results
     ");

@@ -208,7 +208,7 @@ fn the_example_agents_are_configured_correctly() {
         assert_eq!(check.stdout, "1 file, 4 cases: 0 invalid, 0 errors, 0 warnings\n", "{}", check.both());
         assert_eq!((check.code, check.stderr.as_str()), (Some(0), ""), "{}", folder.display());
     }
-    assert_eq!(count, 14);
+    assert_eq!(count, 22);
     validate("schemas/case.json", "examples/agents/shop.json");
     validate("schemas/case.json", "examples/agents/oslo.json");
 }

@@ -54,6 +54,40 @@ pub trait Agent: Send + Sync {
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a>;
 }
 
+/// An agent that changes the conversations of another one, and nothing else of it.
+pub trait AgentLayer: Send + Sync {
+    fn inner(&self) -> &dyn Agent;
+
+    /// Starts a conversation with the inner agent.
+    fn start_conversation<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a>;
+}
+
+impl<L: AgentLayer> Agent for L {
+    fn identity(&self) -> String {
+        self.inner().identity()
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        self.inner().parameters()
+    }
+
+    fn determinants(&self, case: &Case, turn: usize) -> Map<String, Value> {
+        self.inner().determinants(case, turn)
+    }
+
+    fn equality_key(&self, case: &Case) -> String {
+        self.inner().equality_key(case)
+    }
+
+    fn mode(&self, case: &Case) -> Mode {
+        self.inner().mode(case)
+    }
+
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        self.start_conversation(trial)
+    }
+}
+
 /// A conversation with an agent: one trial of a case.
 pub trait Conversation: Send {
     /// Sends the user's next message and returns the agent's answer to it.

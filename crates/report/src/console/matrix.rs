@@ -250,7 +250,7 @@ impl<'t> Table<'t> {
     fn group(&self, row: &MatrixRow, out: &mut String) {
         let is_same = |other: &&MatrixRow| other.tool_name == row.tool_name && other.tier == row.tier;
         let is_unique = self.matrix.rows.iter().filter(is_same).all(|other| other.path == row.path);
-        let title = format!("{} {} {} evals", row.tool_name, self.page.settings.symbols.dash, row.tier);
+        let title = format!("{} {} {}", row.tool_name, self.page.settings.symbols.dash, row.tier.evals());
         let title = if is_unique { title } else { format!("{title}, {}", row.path) };
         let title = self.page.clean(&title);
         let _ = writeln!(out, "{}", truncate(&title, self.page.settings.columns, self.page.settings.symbols.ellipsis));

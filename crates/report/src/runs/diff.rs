@@ -34,7 +34,7 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
     for suite in &comparison.suites {
         let dash = settings.symbols.dash;
         let agent_text = if agents.len() > 1 { agent_text(suite, settings) } else { String::new() };
-        let title = format!("{} {dash} {} evals{agent_text}", printable(&suite.tool_name), suite.tier);
+        let title = format!("{} {dash} {}{agent_text}", printable(&suite.tool_name), suite.tier.evals());
         let _ = writeln!(out, "{}", palette.bold(title));
         for group in GROUPS {
             let cases: Vec<&CaseDiff> = suite.cases.iter().filter(|case| group.contains(case)).collect();

@@ -49,7 +49,7 @@ impl Page {
         let settings = self.canvas.settings;
         self.canvas.line("");
         let tool = printable(&suite.tool_name);
-        self.canvas.rule(&format!("{tool} {} {} evals", settings.symbols.dash, suite.tier));
+        self.canvas.rule(&format!("{tool} {} {}", settings.symbols.dash, suite.tier.evals()));
         if let Some(agent) = &suite.agent {
             self.canvas.text(agent, "agent  ", 7, NO_LINE_LIMIT);
         }

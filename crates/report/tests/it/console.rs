@@ -142,8 +142,7 @@ fn reports_once_that_calls_are_unreported() {
       2/2 passed | 0 failed | 2 skipped assertions | 500 ms total
 
     ⚠ the agent does not report its tool calls, so assertions about calls were not
-      judged in 4 cases: set 'agent.response.toolCalls' or
-      'agent.response.conversation' to where its reply has them
+      judged in 4 cases: 'karat agent try MESSAGE' shows what its replies report
     2 suites: 4/4 passed | 0 failed | 4 skipped assertions
     ");
     let markdown = karat_report::markdown::render(&fixture::record(&events));

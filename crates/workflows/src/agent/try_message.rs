@@ -319,11 +319,7 @@ impl TrialRunner<'_> {
                 }
                 let is_paused = trace.stop_reason.as_deref() == Some(APPROVAL);
                 if !is_paused && trace.tool_calls.iter().any(|call| call.success.is_none()) {
-                    notes.push(
-                        "the reply does not report which calls failed, so 'noToolErrors' cannot be judged: set \
-                         'agent.response.toolCall.failed' to a condition on the call or its result"
-                            .to_owned(),
-                    );
+                    notes.push(unreported_failures(preset.as_ref(), trace));
                 }
                 if is_paused {
                     notes.push(match &preset {
@@ -346,20 +342,19 @@ impl TrialRunner<'_> {
     }
 
     fn unreported_calls(&self, preset: Option<&Preset>) -> String {
-        let from_spans = "'agent.telemetry' reads them from its OpenTelemetry spans";
         match preset {
             Some(Preset { product, reads, calls_hint, .. }) => {
                 let subject = if reads.calls == Reported::Never { product.as_str() } else { "this reply" };
                 let hint = calls_hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
-                format!("{subject} does not report tool calls{hint}; {from_spans}")
+                format!("{subject} does not report tool calls{hint}; {READS_SPANS}")
             }
             None if self.endpoint.starts_with("python:") || self.endpoint.starts_with("node:") => format!(
                 "the function returns only a string: return {{\"response\": TEXT, \"toolCalls\": […]}} or the list of \
-                 messages to report tool calls; {from_spans}"
+                 messages to report tool calls; {READS_SPANS}"
             ),
             None => format!(
                 "the reply does not report tool calls: set 'agent.response.toolCalls' or \
-                 'agent.response.conversation' to their location; {from_spans}"
+                 'agent.response.conversation' to their location; {READS_SPANS}"
             ),
         }
     }
@@ -378,6 +373,18 @@ impl TrialRunner<'_> {
         is_other.then(|| format!("the reply has the shape of '{kind}': try --agent-endpoint {kind}:{url}"))
     }
 }
+
+/// A preset has no condition on calls without results: their other parts are the same whether they fail or not.
+fn unreported_failures(preset: Option<&Preset>, trace: &Trace) -> String {
+    let fix = if preset.is_some() && trace.tool_calls.iter().all(|call| call.result.is_none()) {
+        READS_SPANS
+    } else {
+        "set 'agent.response.toolCall.failed' to a condition on the call or its result"
+    };
+    format!("the reply does not report which calls failed, so 'noToolErrors' cannot be judged: {fix}")
+}
+
+const READS_SPANS: &str = "'agent.telemetry' reads them from its OpenTelemetry spans";
 
 /// The stop reason of an agent that waits for approval.
 const APPROVAL: &str = "approval";

@@ -30,7 +30,6 @@ fn session_and_poll() {
 
 /// The calls of a reply are mapped; a stream is read as a whole.
 #[rstest]
-#[ignore = "needs Node"]
 fn flowise(#[values(false, true)] stream: bool) {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let session = json!({"sessionId": "{{conversationId}}"});
@@ -45,7 +44,6 @@ fn flowise(#[values(false, true)] stream: bool) {
 
 /// The question and the decision are mapped.
 #[test]
-#[ignore = "needs Node"]
 fn approval_of_flowise() {
     let server = AgentServer::shared(AgentProduct::Flowise);
     let agent = ShopAgent::at(&server.url("/api/v1/prediction/shop"), CallReporting::Nothing).with_agent(&json!({

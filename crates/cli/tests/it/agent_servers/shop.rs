@@ -26,30 +26,37 @@ pub(super) struct ShopAgent {
     pub(super) config: Value,
     /// Files that a function agent needs.
     files: Vec<(String, String)>,
+    variables: Vec<(String, String)>,
     reporting: CallReporting,
 }
 
 impl ShopAgent {
     /// Uses `karat.json` of an example, with the URL of the running server.
     pub(super) fn example(name: &str, server: &AgentServer, reporting: CallReporting) -> Self {
-        Self { config: server.config(name), files: Vec::new(), reporting }
+        Self { config: server.config(name), files: Vec::new(), variables: Vec::new(), reporting }
     }
 
     /// Uses `karat.json` of an example that has no server.
-    pub(super) fn program(name: &str, source: &str, reporting: CallReporting) -> Self {
+    pub(super) fn program(name: &str, sources: &[&str], reporting: CallReporting) -> Self {
         let config = serde_json::from_str(&read_example(&format!("{name}/karat.json"))).unwrap();
-        let files = vec![(source.to_owned(), read_example(&format!("{name}/{source}")))];
-        Self { config, files, reporting }
+        let read = |source: &&str| ((*source).to_owned(), read_example(&format!("{name}/{source}")));
+        Self { config, files: sources.iter().map(read).collect(), variables: Vec::new(), reporting }
     }
 
     /// Uses an endpoint such as `chat:http://127.0.0.1:8080`.
     pub(super) fn at(endpoint: &str, reporting: CallReporting) -> Self {
-        Self { config: json!({"agentEndpoint": endpoint}), files: Vec::new(), reporting }
+        Self { config: json!({"agentEndpoint": endpoint}), files: Vec::new(), variables: Vec::new(), reporting }
     }
 
     /// Changes keys of `agent` in the configuration.
     pub(super) fn with_agent(mut self, keys: &Value) -> Self {
         merge(&mut self.config, &json!({"agent": keys}));
+        self
+    }
+
+    /// Sets an environment variable.
+    pub(super) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -77,6 +84,7 @@ impl ShopAgent {
 
     fn project(&self) -> TempProject {
         let project = project().file("karat.json", &self.config);
+        let project = self.variables.iter().fold(project, |project, (name, value)| project.env(name, value));
         self.files.iter().fold(project, |project, (name, text)| project.file(name, text.as_str()))
     }
 
