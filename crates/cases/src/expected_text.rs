@@ -63,7 +63,9 @@ impl Expectation {
             ("responseEndsWith", &self.response_ends_with),
         ];
         for (key, text) in whole {
-            text.iter().for_each(|text| visit(TextKind::Compared, &path.key(key), text));
+            if let Some(text) = text {
+                visit(TextKind::Compared, &path.key(key), text);
+            }
         }
         let predicates = self.response_json.as_deref().unwrap_or_default();
         visit_predicates(predicates, TextKind::Compared, &path.key("responseJson"), visit);

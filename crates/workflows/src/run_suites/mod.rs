@@ -74,17 +74,18 @@ pub async fn run_suites(
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).chain(scored).sum();
-    let mut all = Reporters::default();
-    all.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
-    reporters(cases)?.into_iter().for_each(|reporter| all.add(reporter));
+    let mut result_files = Reporters::default();
+    result_files.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
+    let more = reporters(cases)?;
     let run_id = plan.run_id.clone();
     let sink = if request.store {
         tokio::select! {
-            recorder = begin_recording(&plan, &agents, context, all) => Sink::Stored(Box::new(recorder?)),
+            recorder = begin_recording(&plan, &agents, context, result_files, more) => Sink::Stored(Box::new(recorder?)),
             () = cancel.cancelled() => return Err(Error::cancelled()),
         }
     } else {
-        Sink::Reported(all)
+        more.into_iter().for_each(|reporter| result_files.add(reporter));
+        Sink::Reported(result_files)
     };
     let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
     let running = async {
@@ -123,9 +124,15 @@ async fn begin_recording<'c>(
     plan: &Plan,
     agents: &[Arc<dyn Agent>],
     context: &Context<'c>,
-    reporters: Reporters,
+    result_files: Reporters,
+    more: Vec<Box<dyn Reporter>>,
 ) -> Result<RunRecorder<'c>, Error> {
-    let begin = async { RunRecorder::begin(context.open_store().await?, plan, agents, context.clock, reporters).await };
+    let mut reporters = Reporters::default();
+    more.into_iter().for_each(|reporter| reporters.add(reporter));
+    let begin = async {
+        let store = context.open_store().await?;
+        RunRecorder::begin(store, plan, agents, context.clock, result_files, reporters).await
+    };
     begin.await.map_err(|error: Error| error.hint(Hint::RunWithoutStore))
 }
 

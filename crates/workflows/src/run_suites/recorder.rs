@@ -62,6 +62,9 @@ type CaseWriter = BatchWriter<'static, FinishedCase, Vec<NotStored>>;
 
 /// Stores a run and delays its events until their cases are stored.
 pub(super) struct RunRecorder<'r> {
+    /// Writes result files at once, while the last cases are stored: each holds all that it reports.
+    result_files: Reporters,
+    /// Gets the events once their cases are stored.
     reporters: Reporters,
     store: Store,
     record: Arc<RunRecord>,
@@ -83,6 +86,7 @@ impl<'r> RunRecorder<'r> {
         plan: &Plan,
         agents: &[Arc<dyn Agent>],
         clock: &'r dyn Clock,
+        result_files: Reporters,
         reporters: Reporters,
     ) -> Result<Self, Error> {
         let now = clock.now();
@@ -90,6 +94,7 @@ impl<'r> RunRecorder<'r> {
         store.put_run(&record.run).await?;
         let writer = case_writer(&store, &record, now);
         Ok(Self {
+            result_files,
             reporters,
             store,
             record,
@@ -112,13 +117,15 @@ impl<'r> RunRecorder<'r> {
             let stored = self.store.put_run(&run).await;
             self.error = self.error.take().or(stored.err());
         }
-        // Closing copies the log into the database, which takes as long as writing the result files.
+        // Closing copies the log into the database, which takes as long as writing the reports.
         let store = self.store.clone();
         let closing = tokio::spawn(async move { store.close().await });
         self.stored = self.waiting.len();
         self.forward_events();
         closing.await.ok();
-        RecordOutcome { not_stored: self.not_stored, error: self.error, report_errors: self.reporters.into_errors() }
+        let mut report_errors = self.result_files.into_errors();
+        report_errors.extend(self.reporters.into_errors());
+        RecordOutcome { not_stored: self.not_stored, error: self.error, report_errors }
     }
 
     fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {
@@ -155,6 +162,7 @@ impl<'r> RunRecorder<'r> {
 
 impl RunSink for RunRecorder<'_> {
     fn emit(&mut self, event: RunEvent) {
+        self.result_files.report(&event);
         if let RunEvent::CaseFinished { suite, index, result } = &event {
             match &self.error {
                 None => self.writer.push(FinishedCase { suite: *suite, index: *index, result: Arc::clone(result) }),
