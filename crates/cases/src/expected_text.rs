@@ -28,6 +28,8 @@ pub enum TextKind {
     Compared,
     /// Passed to an eval function.
     Parameter,
+    /// Compared with a state source.
+    State,
 }
 
 impl Expectation {
@@ -89,6 +91,12 @@ impl Expectation {
             }
             if let Some(reference) = &entry.reference {
                 collect(reference, TextKind::Parameter, format!("/expect/evals/{index}/reference"), &mut found);
+            }
+        }
+        for (index, predicate) in self.state.iter().flatten().enumerate() {
+            if let Some(value) = &predicate.value {
+                let kind = kind_of(predicate.assertion, TextKind::State);
+                collect(value, kind, format!("/expect/state/{index}/value"), &mut found);
             }
         }
         found
