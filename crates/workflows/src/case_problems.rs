@@ -7,7 +7,6 @@ use karat_json::{Finding, InvalidFile, Problem, without_bom};
 use karat_project::{LoadedSuite, parse_suite_file, read_bytes};
 
 use crate::error::Error;
-use crate::functions::cases_pointer;
 
 /// Returns the problems of the selected cases of a file with their locations in it. `problems_in` gets the whole file and
 /// the JSON pointer to its cases.
@@ -25,4 +24,9 @@ pub(crate) fn locate_in_file(
     let problems = problems_in(&whole, cases_pointer(&text), &|case| selected.contains(case.id.as_str()));
     let findings = Finding::locate_all(&text, problems);
     Ok(InvalidFile { name: loaded.path.display_path.clone(), text, findings })
+}
+
+/// Returns the JSON pointer to the cases of an eval file.
+pub(crate) fn cases_pointer(text: &str) -> &'static str {
+    if text.trim_start().starts_with('[') { "" } else { "/cases" }
 }

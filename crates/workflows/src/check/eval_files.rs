@@ -16,8 +16,9 @@ use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};
 use serde_json::Value;
 
 use super::issue::{CheckIssue, INVALID, RuleProblem, locate, problem};
+use crate::case_problems::cases_pointer;
 use crate::error::Error;
-use crate::functions::{ProjectFunctions, cases_pointer, eval_names};
+use crate::functions::{ProjectFunctions, eval_names};
 use crate::state::unknown_in;
 
 /// The rule of stale files.

@@ -34,11 +34,6 @@ pub(super) fn located_entries(case: &Case) -> impl Iterator<Item = (String, &Eva
     })
 }
 
-/// Returns the JSON pointer to the cases of an eval file.
-pub fn cases_pointer(text: &str) -> &'static str {
-    if text.trim_start().starts_with('[') { "" } else { "/cases" }
-}
-
 /// Prepares the eval functions of all cases. Opens the sandbox only if there are any.
 pub fn start_functions(
     loaded: &[&LoadedSuite],
