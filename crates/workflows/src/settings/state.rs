@@ -24,8 +24,8 @@ pub struct StateSettings {
 
 impl StateSettings {
     pub(super) fn resolve(overrides: &Config, file: &Config, resolver: &Resolver<'_>, redactor: &Redactor) -> Self {
-        let sources = resolver.anchored(overrides.state_sources.clone(), file.state_sources.clone());
-        let hooks = resolver.anchored(overrides.hooks.clone(), file.hooks.clone());
+        let sources = resolver.with_base(overrides.state_sources.clone(), file.state_sources.clone());
+        let hooks = resolver.with_base(overrides.hooks.clone(), file.hooks.clone());
         let sources = sources.unwrap_or_else(|| WithBase { value: BTreeMap::new(), base: PathBuf::new() });
         let hooks = hooks.unwrap_or_else(|| WithBase { value: HooksConfig::default(), base: PathBuf::new() });
         for source in sources.value.values() {
