@@ -11,7 +11,7 @@ use karat_core::assertion::Mode;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TraceContext, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::text::text_form;
-use karat_process::Limits;
+use karat_process::{Limits, with_stderr};
 use serde_json::{Map, Value, json};
 
 use crate::exchange::{ExchangeObserver, Observer, Purpose};
@@ -19,7 +19,7 @@ use crate::http_config::{HttpConfig, RequestMap};
 use crate::json_template::Node;
 use crate::placeholder::{Ids, Scope, Values};
 use crate::process_pool::{PooledProcess, ProcessPool, no_answer_message};
-use crate::program::{CommandError, Program, parse_answer, parse_json, with_stderr};
+use crate::program::{CommandError, Program, parse_answer, parse_json};
 use crate::template::Environment;
 
 /// Sends requests to a program on its stdin and reads the replies from its stdout. The program is started for each

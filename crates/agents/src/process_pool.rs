@@ -3,9 +3,7 @@
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use karat_process::{Command, LineProcess, LineProcessError};
-
-use crate::program::{describe_exit, with_stderr};
+use karat_process::{Command, LineProcess, LineProcessError, describe_exit, with_stderr};
 
 /// Idle processes of one program. The pool grows to the maximum number of concurrent conversations.
 #[derive(Debug)]

@@ -1,19 +1,14 @@
 //! Programs that read and write JSON.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 
-use karat_process::{Capture, Command, CommandOutput, Failure, Keep, Limits, RunError};
+use karat_process::{Capture, Command, CommandOutput, Failure, Keep, Limits, RunError, describe_exit, with_stderr};
 use serde_json::Value;
 
 use crate::reply::parse_reply;
 
 /// Only the end of stderr is captured.
 pub(crate) const STDERR: Capture = Capture { keep: Keep::Last, max_bytes: 64 * 1024 };
-
-/// Maximum number of characters of stderr that an error quotes, in whole lines.
-const MAX_QUOTED_CHARS: usize = 300;
 
 /// An invalid command line.
 #[derive(Debug, thiserror::Error)]
@@ -86,29 +81,4 @@ pub(crate) fn parse_answer(answer: &[u8], stderr: &str) -> Result<Value, String>
         let message = format!("the program's answer is not valid JSON ({error})");
         format!("{}: {}", with_stderr(&message, stderr), text.trim())
     })
-}
-
-/// Returns `exit status 3` or `signal 9 (SIGKILL)`.
-pub(crate) fn describe_exit(status: ExitStatus) -> String {
-    status.to_string().replacen(": ", " ", 1)
-}
-
-/// Appends the last lines of stderr to an error message.
-pub(crate) fn with_stderr(message: &str, stderr: &str) -> String {
-    let mut lines: Vec<&str> = Vec::new();
-    let mut quoted = 0;
-    for line in stderr.trim_end().lines().rev() {
-        quoted += line.chars().count() + 1;
-        // Whole lines only: the redactor does not recognise a partial secret.
-        if !lines.is_empty() && quoted > MAX_QUOTED_CHARS {
-            break;
-        }
-        lines.push(line);
-    }
-    lines.reverse();
-    let mut out = message.to_owned();
-    if !lines.is_empty() {
-        let _ = write!(out, "; its stderr: {}", lines.join("\n"));
-    }
-    out
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-use super::{EvalEntry, ExpectedCalls, JsonFrom, JsonPredicate, SimilarResponse};
+use super::{EvalEntry, ExpectedCalls, JsonFrom, JsonPredicate, SimilarResponse, StatePredicate, UnchangedState};
 
 /// Means "no tool is called" in `toolsAcceptable`.
 pub const NO_TOOL: &str = "__none__";
@@ -126,10 +126,16 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("uniqueItems" = true))]
     pub evals: Option<Vec<EvalEntry>>,
+    /// Conditions on state sources after the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Vec<StatePredicate>>,
+    /// State sources in which nothing changes during the case, except what is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_unchanged: Option<Vec<UnchangedState>>,
 }
 
 impl Expectation {
-    /// Whether judging may be slow, because it runs regular expressions or eval functions.
+    /// Whether judging may be slow, because it runs regular expressions or eval functions, or compares states.
     pub fn is_slow_to_judge(&self) -> bool {
         let matches = |assertion: &ParamAssertion| assertion.assertion == ParamCheck::Matches;
         self.response_matches.is_some()
@@ -141,6 +147,7 @@ impl Expectation {
             || self.tool_args_valid == Some(true)
             || self.tool_params.iter().flatten().any(matches)
             || self.evals.as_ref().is_some_and(|names| !names.is_empty())
+            || self.state_sources().next().is_some()
     }
 }
 

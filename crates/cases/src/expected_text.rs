@@ -28,6 +28,8 @@ pub enum TextKind {
     Compared,
     /// Passed to an eval function.
     Parameter,
+    /// Compared with a state source.
+    State,
 }
 
 impl Expectation {
@@ -86,6 +88,12 @@ impl Expectation {
             }
             if let Some(reference) = &entry.reference {
                 visit_value(reference, TextKind::Parameter, &path.key("reference"), visit);
+            }
+        }
+        for (index, predicate) in self.state.iter().flatten().enumerate() {
+            if let Some(value) = &predicate.value {
+                let kind = kind_of(predicate.assertion, TextKind::State);
+                visit_value(value, kind, &path.key("state").index(index).key("value"), visit);
             }
         }
     }

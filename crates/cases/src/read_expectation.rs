@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::read_predicate::{Condition, read_calls, read_predicates};
 use super::read_response::{read_patterns_with_tokens, read_similar};
+use super::state::{read_state, read_state_unchanged};
 use super::{CallSelector, EvalEntry, Expectation, JsonFrom, NO_TOOL, ParamAssertion, TextMatch, ToolsCalledMatch};
 use karat_json::text::shorten;
 use karat_json::{
@@ -75,6 +76,8 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
             read_array(value, path, problems, read_similar)
         }),
         evals: object.optional("evals", path, problems, read_evals),
+        state: object.optional("state", path, problems, read_state),
+        state_unchanged: object.optional("stateUnchanged", path, problems, read_state_unchanged),
     };
     let has_unused_match = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
     let has_json = ["responseJson", "responseJsonSchema"].into_iter().any(|key| object.raw(key).is_some());

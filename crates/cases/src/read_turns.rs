@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::read::read_non_empty_string;
 use super::read_expectation::read_expectation;
-use super::{Input, OnTurnFailure, Turn};
+use super::state::reject_state_of_turn;
+use super::{Expectation, Input, OnTurnFailure, Turn};
 
 /// The messages of a case: exactly one of `input` and `turns`.
 pub(super) struct Dialog {
@@ -72,10 +73,15 @@ fn read_turn(value: &Value, is_judged: bool, path: &Path<'_>, problems: &mut Pro
     let message = object.required("message", path, problems, read_non_empty_string);
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let has_expect = is_judged && object.raw("expect").is_some();
-    let expect = if has_expect { object.optional("expect", path, problems, read_expectation) } else { None };
+    let expect = if has_expect { object.optional("expect", path, problems, read_turn_expectation) } else { None };
     object.close(path, problems);
     // An invalid expectation is a problem, not an absent one.
     Some(Turn { message: message?, expect: if has_expect { Some(expect?) } else { None }, stubs })
+}
+
+fn read_turn_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
+    reject_state_of_turn(value, path, problems);
+    read_expectation(value, path, problems)
 }
 
 fn read_input(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Input> {

@@ -26,6 +26,8 @@ pub(super) fn approval(schema: &mut Schema) {
 
 pub(super) fn turn(schema: &mut Schema) {
     disallow_nulls(schema);
+    let has_state = json!({ "anyOf": [{ "required": ["state"] }, { "required": ["stateUnchanged"] }] });
+    extend(schema, "/properties/expect", json!({ "not": has_state }));
 }
 
 /// A case needs `expect`, or a turn with it.
@@ -126,6 +128,16 @@ pub(super) fn expected_call(schema: &mut Schema) {
     disallow_nulls(schema);
     extend(schema, "/properties/tool", tool_name());
     extend(schema, "/properties/ignore/items", json!({ "pattern": POINTER_PATTERN }));
+}
+
+pub(super) fn state_predicate(schema: &mut Schema) {
+    extend(schema, "/properties/source", json!({ "minLength": 1 }));
+    predicate(schema);
+}
+
+pub(super) fn unchanged_state(schema: &mut Schema) {
+    extend(schema, "/properties/source", json!({ "minLength": 1 }));
+    extend(schema, "/properties/except/items", json!({ "pattern": POINTER_PATTERN }));
 }
 
 fn tool_name() -> Value {

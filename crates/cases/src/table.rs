@@ -30,7 +30,7 @@ const LIST_KEYS: [&str; 5] =
     ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches", "responseNotMatches"];
 
 /// Keys of `expect` with conditions on values.
-const CONDITION_KEYS: [&str; 3] = ["toolParams", "calls", "responseJson"];
+const CONDITION_KEYS: [&str; 4] = ["toolParams", "calls", "responseJson", "state"];
 
 /// Assertions of conditions with a string to search for.
 const SEARCH_CHECKS: [&str; 3] = ["contains", "notContains", "matches"];
@@ -470,6 +470,7 @@ mod tests {
     #[case(json!({"responseStartsWith": "{{row:empty}}"}), "/expect/responseStartsWith")]
     #[case(json!({"responseEquals": "{{row:empty}}"}), "")]
     #[case(json!({"responseJson": [{"assertion": "contains", "value": "{{row:empty}}"}]}), "/expect/responseJson/0/value")]
+    #[case(json!({"state": [{"source": "db", "assertion": "contains", "value": "{{row:empty}}"}]}), "/expect/state/0/value")]
     #[case(json!({"calls": {"anyOf": [[{"where": [{"assertion": "matches", "value": "{{row:none}}"}]}]]}}), "/expect/calls/anyOf/0/0/where/0/value")]
     #[case(json!({"calls": {"list": [{"params": {"a": "{{row:empty}}"}}]}}), "")]
     fn rejects_empty_search_strings(#[case] expect: Value, #[case] pointer: &str) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
+use crate::state::StateChanges;
 use crate::trace::{ToolCall, Trace, Usage};
 use crate::turn_details::TurnDetails;
 
@@ -49,6 +50,9 @@ pub struct CaseDetails {
     /// How the expected calls of `calls` correspond to the calls made, if that assertion failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallAlignment>,
+    /// What changed in the sources of `stateUnchanged`, if that assertion failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_changes: Vec<StateChanges>,
     /// Results of the Python eval functions that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
@@ -77,6 +81,7 @@ impl From<Trace> for CaseDetails {
             near_misses: Vec::new(),
             assertions: Vec::new(),
             calls: None,
+            state_changes: Vec::new(),
             evals: Vec::new(),
             turns: Vec::new(),
         }

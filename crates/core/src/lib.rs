@@ -24,6 +24,7 @@ pub mod result;
 pub mod rubric;
 pub mod shard;
 pub mod staleness;
+pub mod state;
 pub mod statistics;
 pub mod stored;
 pub mod tokenizer;

@@ -50,6 +50,8 @@ pub enum Cause {
     Check,
     /// The case asserts something about tool calls, but the agent does not report them and judging is strict.
     UnreportedCalls,
+    /// A hook or a state source failed.
+    Hook,
     /// A bug in karat.
     Internal,
 }
@@ -61,7 +63,9 @@ impl Cause {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Assertion | Self::Timeout => Outcome::Failed,
-            Self::Agent | Self::NotRun | Self::Check | Self::UnreportedCalls | Self::Internal => Outcome::Errored,
+            Self::Agent | Self::NotRun | Self::Check | Self::UnreportedCalls | Self::Hook | Self::Internal => {
+                Outcome::Errored
+            }
         }
     }
 

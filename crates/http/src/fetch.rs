@@ -1,7 +1,8 @@
-//! A single GET request.
+//! A single request.
 
-use reqwest::StatusCode;
 use reqwest::header::LOCATION;
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
+use serde_json::Value;
 
 use crate::body::{BodyError, read_body};
 use crate::client::{ClientError, ClientOptions, client, error_chain, header_map, parse_url, redact_url};
@@ -26,10 +27,29 @@ fn redirect_note(location: Option<&str>) -> String {
 
 /// Fetches the body of a successful response.
 pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> Result<Vec<u8>, FetchError> {
+    exchange(url, headers, max_bytes, |client, url| client.get(url)).await
+}
+
+/// Posts JSON and returns the body of a successful response.
+pub async fn post(
+    url: &str,
+    headers: &[(String, String)],
+    body: &Value,
+    max_bytes: u64,
+) -> Result<Vec<u8>, FetchError> {
+    exchange(url, headers, max_bytes, |client, url| client.post(url).json(body)).await
+}
+
+async fn exchange(
+    url: &str,
+    headers: &[(String, String)],
+    max_bytes: u64,
+    request: impl FnOnce(&Client, Url) -> RequestBuilder,
+) -> Result<Vec<u8>, FetchError> {
     let url = parse_url(url)?;
     let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
     let client = client(&url, ClientOptions { headers, ..ClientOptions::default() })?;
-    let response = send(client.get(url.clone()))
+    let response = send(request(&client, url.clone()))
         .await
         .map_err(|error| FetchError::Unreachable { url: redact_url(url.as_str()), reason: error_chain(error) })?;
     let status = response.status();

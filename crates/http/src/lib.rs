@@ -12,7 +12,7 @@ mod throttle;
 
 pub use body::{BodyError, read_body, read_chunks};
 pub use client::{ClientError, ClientOptions, client, error_chain, has_credentials, header_map, parse_url, redact_url};
-pub use fetch::{FetchError, fetch};
+pub use fetch::{FetchError, fetch, post};
 pub use reqwest::cookie::{CookieStore, Jar};
 pub use reqwest::{Client, Error, Method, RequestBuilder, Response, StatusCode, Url, header};
 pub use retry::{GiveUp, Retry, RetryClass, RetryPolicy};

@@ -149,7 +149,7 @@ rules! {
         "Conditions on the same call are in one entry of `calls`: two `toolParams` with `call: \"any\"` can hold for different calls."
         r#"{"toolParams": [{"tool": "t", "paramName": "a", "call": "any", …}, {"tool": "t", "paramName": "b", "call": "any", …}]}"#
     IgnoredValue "ignored-value" Warning Warning
-        "No key is without effect: `exists` and `notExists` have no `value`, and `paramsMatch` and `ignore` need `params`."
+        "No key is without effect: `exists` and `notExists` have no `value`, `paramsMatch` and `ignore` need `params`, and no pointer in `except` is below another."
         r#"{"toolParams": [{"tool": "t", "paramName": "p", "assertion": "exists", "value": 1}]}"#
     EmptyStubs "empty-stubs" Warning Warning
         "`stubs` has at least one tool: without any, every call returns an error."

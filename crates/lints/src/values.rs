@@ -6,7 +6,7 @@ use super::volatile::find_volatile;
 use super::{Linter, Rule};
 use karat_cases::registry::Registry;
 use karat_cases::token::{self, Resolved, Source, Token, looks_like_token, tokens};
-use karat_cases::{ExpectedCalls, ExpectedText, JsonPredicate, TextKind, Tier};
+use karat_cases::{ExpectedCalls, ExpectedText, JsonPredicate, TextKind, Tier, UnchangedState};
 use karat_json::text::shorten;
 
 /// Minimum number of `responseContains` values in a golden case.
@@ -24,6 +24,7 @@ impl Linter<'_, '_> {
             }
         }
         self.call_values();
+        self.state_values();
         self.response_ends();
         for text in expect.texts() {
             self.text(&text);
@@ -52,6 +53,35 @@ impl Linter<'_, '_> {
         for (pointer, predicate) in predicates {
             if predicate.value.is_some() && !predicate.assertion.needs_value() {
                 self.add(Rule::IgnoredValue, format!("{pointer}/value"), "this assertion ignores 'value'");
+            }
+        }
+    }
+
+    /// Finds keys of expected states that have no effect.
+    fn state_values(&mut self) {
+        let expect = &self.case.expect;
+        for (index, predicate) in expect.state.iter().flatten().enumerate() {
+            if predicate.value.is_some() && !predicate.assertion.needs_value() {
+                let pointer = format!("/expect/state/{index}/value");
+                self.add(Rule::IgnoredValue, pointer, "this assertion ignores 'value'");
+            }
+        }
+        for (index, UnchangedState { source, except }) in expect.state_unchanged.iter().flatten().enumerate() {
+            for (at, pointer) in except.iter().enumerate() {
+                let is_wider = |(other_at, other): (usize, &String)| {
+                    pointer
+                        .strip_prefix(other.as_str())
+                        .is_some_and(|rest| rest.starts_with('/') || rest.is_empty() && other_at < at)
+                };
+                let wider = except.iter().enumerate().find(|(other_at, other)| is_wider((*other_at, *other)));
+                let message = match wider {
+                    Some((_, wider)) => format!("this pointer has no effect, since '{wider}' is excepted too"),
+                    None if pointer.is_empty() => {
+                        format!("\"\" excepts the whole source '{source}', so this entry compares nothing")
+                    }
+                    None => continue,
+                };
+                self.add(Rule::IgnoredValue, format!("/expect/stateUnchanged/{index}/except/{at}"), message);
             }
         }
     }
@@ -108,6 +138,7 @@ impl Linter<'_, '_> {
             || expect.response_similar.as_ref().is_some_and(|texts| !texts.is_empty())
             || expect.numbers_grounded == Some(true)
             || expect.evals.as_ref().is_some_and(|evals| !evals.is_empty())
+            || expect.state.as_ref().is_some_and(|predicates| !predicates.is_empty())
     }
 
     fn is_approved(&self) -> bool {
@@ -152,7 +183,8 @@ impl Linter<'_, '_> {
             );
             self.add(Rule::StrayToken, pointer, message);
         }
-        if !matches!(kind, TextKind::Forbidden | TextKind::Parameter)
+        // A hook can reset state, so that its values do not change.
+        if !matches!(kind, TextKind::Forbidden | TextKind::Parameter | TextKind::State)
             && let Some(volatile) = find_volatile(text)
             && !self.is_stable(*kind, &volatile.text)
         {

@@ -22,6 +22,8 @@ pub struct Command {
     pub folder: PathBuf,
     /// The whole environment; `None` means karat's own.
     pub environment: Option<BTreeMap<String, String>>,
+    /// Added to the environment.
+    pub variables: BTreeMap<String, String>,
     pub stderr: Capture,
 }
 
@@ -75,6 +77,7 @@ impl Command {
             arguments: arguments.to_vec(),
             folder: folder.into(),
             environment: None,
+            variables: BTreeMap::new(),
             stderr: Capture { keep: Keep::Ends, max_bytes: 4 * 1024 },
         }
     }
@@ -86,6 +89,7 @@ impl Command {
         if let Some(environment) = &self.environment {
             command.env_clear().envs(environment);
         }
+        command.envs(&self.variables);
         let marker = new_marker();
         command.env(MARKER_VARIABLE, &marker);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -8,12 +8,14 @@
 
 mod capture;
 mod command;
+mod describe;
 mod group;
 mod line_process;
 mod process;
 
 pub use capture::{Capture, Keep};
 pub use command::{Command, CommandOutput, Failure, Limits, RunError};
+pub use describe::{describe_exit, with_stderr};
 pub use group::kill_all;
 pub use line_process::{LineProcess, LineProcessError};
 pub use process::{Exit, Process, Stdout};

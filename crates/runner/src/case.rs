@@ -64,13 +64,19 @@ impl CaseEnd {
         Self::Unjudged { cause: Cause::NotRun, message: NOT_RUN.to_owned(), elapsed: Duration::ZERO }
     }
 
+    /// Ends a case without an answer, since its preparation failed.
+    pub(crate) fn not_prepared(message: String) -> Self {
+        Self::Unjudged { cause: Cause::Hook, message, elapsed: Duration::ZERO }
+    }
+
     pub(crate) fn internal(message: String, elapsed: Duration) -> Self {
         Self::Unjudged { cause: Cause::Internal, message, elapsed }
     }
 }
 
-/// Builds the result of a case. Secrets are redacted here, for all reporters.
-pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> CaseResult {
+/// Builds the result of a case; with errors of hooks or state sources, the case has no verdict. Secrets are redacted
+/// here, for all reporters.
+pub(crate) fn case_result(case: &Case, end: CaseEnd, hook_errors: Vec<String>, redactor: &Redactor) -> CaseResult {
     let mut result = CaseResult {
         id: case.id.clone(),
         description: case.description.clone(),
@@ -117,12 +123,16 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
                 near_misses: verdict.near_misses,
                 assertions: verdict.assertions,
                 calls: verdict.calls,
+                state_changes: verdict.state_changes,
                 evals: verdict.evals,
                 turns,
                 ..CaseDetails::from(trace)
             };
             result.details.warnings.extend(verdict.warnings);
         }
+    }
+    for error in hook_errors {
+        set_errored(&mut result, error);
     }
     if !redactor.is_empty() {
         redact(&mut result, redactor);
@@ -132,6 +142,24 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
     result.failures.iter_mut().for_each(|failure| truncate_message(&mut failure.message));
     result.details.turns.iter_mut().flat_map(|turn| &mut turn.error).for_each(truncate_message);
     result
+}
+
+/// Replaces the verdict by the error of a hook or a state source. An earlier error stays; what was judged becomes a
+/// warning.
+fn set_errored(result: &mut CaseResult, error: String) {
+    if result.cause == Some(Cause::Hook) {
+        result.details.warnings.push(error);
+        return;
+    }
+    let judged = result.error.replace(error);
+    result
+        .details
+        .warnings
+        .extend(judged.map(|judged| format!("without that error, the case would not pass: {judged}")));
+    result.failures.clear();
+    result.marks.clear();
+    (result.passed, result.vacuous) = (false, false);
+    (result.cause, result.outcome) = (Some(Cause::Hook), Cause::Hook.outcome());
 }
 
 /// Truncates a message, which may quote a whole reply.
@@ -166,6 +194,10 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
         let texts =
             differences.flat_map(|each| [Some(&mut each.pointer), each.expected.as_mut(), each.actual.as_mut()]);
         texts.flatten().chain(&mut pair.expected).for_each(|text| redactor.string(text));
+    }
+    for change in details.state_changes.iter_mut().flat_map(|changes| &mut changes.changes) {
+        let texts = [&mut change.before, &mut change.after].into_iter().flatten();
+        texts.chain([&mut change.pointer]).for_each(|text| redactor.string(text));
     }
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();

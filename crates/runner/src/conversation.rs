@@ -7,8 +7,9 @@ use std::time::Duration;
 use karat_cases::{Expectation, OnTurnFailure};
 use karat_core::assertion::{ConversationVerdict, PendingVerdict, Verdict, response_marks};
 use karat_core::conversation::{Exchange, total_trace};
-use karat_core::port::{AgentError, TrialContext, WaitGuard};
+use karat_core::port::{AgentError, WaitGuard};
 use karat_core::result::{CaseDetails, TurnDetails};
+use karat_core::state::CapturedStates;
 use tracing::{Span, debug};
 
 use crate::case::{CaseEnd, Judged, cause_of, whole_millis};
@@ -16,6 +17,7 @@ use crate::dialog::Dialog;
 use crate::judging::Part;
 use crate::shared::{SharedState, Unit};
 use crate::stopwatch::Stopwatch;
+use crate::surroundings::Surroundings;
 
 /// The conversation so far, and its verdict.
 struct Progress {
@@ -32,13 +34,13 @@ struct Progress {
 pub(crate) async fn run_conversation(
     shared: &Arc<SharedState>,
     unit: Unit,
-    trial: TrialContext<'_>,
+    dialog: &mut Dialog<'_>,
+    surroundings: &mut Surroundings<'_>,
     watch: &Stopwatch,
 ) -> CaseEnd {
-    let case = trial.case;
     let suite = unit.suite as usize;
+    let case = shared.case(suite, unit.index as usize);
     let reachability = &shared.reachability[shared.plan.suites[suite].agent];
-    let mut dialog = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, watch);
     let mut progress = Progress {
         exchanges: Vec::new(),
         turns: Vec::new(),
@@ -76,8 +78,9 @@ pub(crate) async fn run_conversation(
         }
         debug!(turn = number + 1, outcome = ?progress.turns.last().map(|turn| turn.outcome), "turn finished");
     }
-    drop(dialog);
-    let judge = move |shared: &SharedState, progress: Progress| judge_whole(shared, unit, progress);
+    let states = if progress.is_judged(shared) { surroundings.capture(dialog).await } else { None };
+    let judge =
+        move |shared: &SharedState, progress: Progress| judge_whole(shared, unit, states.unwrap_or_default(), progress);
     match in_background(shared, case.expect.is_slow_to_judge(), progress, judge).await {
         Ok(end) => end,
         Err(message) => CaseEnd::internal(message, watch.elapsed()),
@@ -100,6 +103,12 @@ async fn in_background<T: Send + 'static>(
 }
 
 impl Progress {
+    /// Whether the case's own expectations are judged.
+    fn is_judged(&self, shared: &SharedState) -> bool {
+        let is_judged_anyway = shared.plan.strictness.all_failures && !self.exchanges.is_empty();
+        is_judged_anyway || self.turns.iter().all(TurnDetails::passed)
+    }
+
     fn add_unanswered(&mut self, message: &str, error: AgentError) {
         let elapsed = error.elapsed;
         let (cause, text) = cause_of(error);
@@ -140,19 +149,23 @@ fn judge_turn(shared: &SharedState, unit: Unit, number: usize, mut progress: Pro
 }
 
 /// Judges the conversation by the case's own expectations, if all turns passed or all failures are wanted.
-fn judge_whole(shared: &SharedState, unit: Unit, progress: Progress) -> Result<CaseEnd, String> {
+fn judge_whole(
+    shared: &SharedState,
+    unit: Unit,
+    states: CapturedStates,
+    progress: Progress,
+) -> Result<CaseEnd, String> {
     let case = shared.case(unit.suite as usize, unit.index as usize);
+    let is_judged = progress.is_judged(shared);
     let Progress { exchanges, turns, mut verdict, mut marks, unanswered, .. } = progress;
     let trace = total_trace(exchanges.iter().map(|exchange| &exchange.trace));
-    let is_judged =
-        shared.plan.strictness.all_failures && !exchanges.is_empty() || turns.iter().all(TurnDetails::passed);
     if is_judged {
         let document = || {
             let details = CaseDetails { turns: turns.clone(), ..CaseDetails::from(trace.clone()) };
             details.document(&case.id, case.message(0), None).to_value()
         };
         let part = Part { suite: unit.suite as usize, case, whole: case, trace: &trace, earlier: &[] };
-        let whole = shared.judge(part, document, PendingVerdict::finish_part)?;
+        let whole = shared.judge(part, document, |pending| pending.with_states(&states).finish_part())?;
         marks.extend(response_marks(&case.expect, &shared.plan.tokens, &whole));
         verdict.add_case(whole);
     }

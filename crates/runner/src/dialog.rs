@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use karat_cases::Case;
 use karat_core::conversation::Exchange;
-use karat_core::port::{Agent, AgentError, Conversation, TrialContext};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
+use karat_core::state::CapturedStates;
 use karat_core::trace::Trace;
+use serde_json::{Map, Value};
 
 use crate::stopwatch::Stopwatch;
 use crate::timeout::with_timeout;
@@ -26,6 +28,20 @@ impl<'a> Dialog<'a> {
         watch: &'a Stopwatch,
     ) -> Self {
         Self { conversation: agent.start(trial), timeout, watch, has_started: false }
+    }
+
+    /// Whether recorded answers and states are replayed.
+    pub(crate) fn replays(&mut self, sources: &Map<String, Value>) -> bool {
+        self.conversation.replays(sources)
+    }
+
+    /// Returns the recorded states, or those that are captured.
+    pub(crate) async fn states<'s>(
+        &'s mut self,
+        sources: &'s Map<String, Value>,
+        capture: BoxFuture<'s, Result<CapturedStates, AgentError>>,
+    ) -> Result<CapturedStates, AgentError> {
+        self.conversation.states(sources, capture).await
     }
 
     /// Sends a message and awaits the answer. The elapsed time of an error is that of this message.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, debug, instrument};
 
 use crate::case::truncate_message;
+use crate::exclusion::Exclusion;
 use crate::plan::{Baseline, Plan, SuitePlan};
 use crate::reachability::Reachability;
 use crate::rubric::run_rubrics;
@@ -58,7 +59,8 @@ pub async fn run(
     let (out, mut finished) = mpsc::unbounded_channel();
     let reachability = agents.iter().map(|_| Reachability::default()).collect();
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let shared = Arc::new(SharedState { plan, agents, units, reachability, next, stop });
+    let shared =
+        Arc::new(SharedState { plan, agents, units, reachability, exclusion: Exclusion::default(), next, stop });
     // Dropping the set aborts the workers.
     let mut tasks = JoinSet::new();
     for _ in 0..workers {

@@ -6,6 +6,7 @@ mod case;
 mod conversation;
 mod dialog;
 mod dispatch;
+mod exclusion;
 mod judging;
 mod plan;
 mod reachability;
@@ -16,6 +17,7 @@ mod shared;
 mod sink;
 mod stopwatch;
 mod stubs;
+mod surroundings;
 mod timeout;
 mod worker;
 

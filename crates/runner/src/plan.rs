@@ -13,7 +13,7 @@ use karat_cases::{Case, EvalFile};
 use karat_core::assertion::Strictness;
 use karat_core::event::SuiteHeader;
 use karat_core::gate::Gates;
-use karat_core::port::EvalFunctions;
+use karat_core::port::{EvalFunctions, Hooks, StateSources};
 use karat_core::redact::Redactor;
 use karat_core::result::{EarlierCase, MissingCases, SkippedCase};
 use karat_core::shard::Shard;
@@ -46,6 +46,10 @@ pub struct Plan {
     pub redactor: Redactor,
     /// Runs eval functions; required only if a case names one.
     pub functions: Option<Arc<dyn EvalFunctions>>,
+    /// Captures state sources; required only if a case names one.
+    pub state_sources: Option<Arc<dyn StateSources>>,
+    /// Runs the hooks of cases. Those of the run are called by the caller.
+    pub hooks: Option<Arc<dyn Hooks>>,
 }
 
 /// One eval file of a run.

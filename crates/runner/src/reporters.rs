@@ -11,6 +11,10 @@ pub struct Reporters {
 }
 
 impl Reporters {
+    pub fn new(reporters: Vec<Box<dyn Reporter>>) -> Self {
+        Self { reporters, errors: Vec::new() }
+    }
+
     pub fn add(&mut self, reporter: Box<dyn Reporter>) {
         self.reporters.push(reporter);
     }

@@ -32,6 +32,7 @@ use crate::shared::SharedState;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
 use crate::stubs::count_unused_stubs;
+use crate::surroundings::Surroundings;
 use crate::timeout::with_timeout;
 
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
@@ -64,8 +65,8 @@ pub(crate) async fn run_rubrics(
                     sample: samples.reserve(suite.agent, &case.case, 1),
                 };
                 let trials = suite.file.cases.iter().zip(first_number..).map(trial).collect();
-                let suite_run = SuiteRun { shared, suite, judge };
-                let run = suite_run.run(trials, timestamp, warnings, cancel);
+                let suite_run = SuiteRun { shared, suite, judge, cancel };
+                let run = suite_run.run(trials, timestamp, warnings);
                 RubricOutcome::Result(Arc::new(with_sink_work(sink, run).await))
             }
         };
@@ -143,16 +144,11 @@ struct SuiteRun<'r> {
     shared: &'r SharedState,
     suite: &'r RubricPlan,
     judge: &'r dyn ChatModel,
+    cancel: &'r CancellationToken,
 }
 
 impl SuiteRun<'_> {
-    async fn run(
-        &self,
-        trials: Vec<Trial>,
-        timestamp: &str,
-        mut warnings: Vec<String>,
-        cancel: &CancellationToken,
-    ) -> RubricResult {
+    async fn run(&self, trials: Vec<Trial>, timestamp: &str, mut warnings: Vec<String>) -> RubricResult {
         let start = Instant::now();
         let (plan, file, agent) = (&self.shared.plan, &self.suite.file, self.agent());
         let mut results: Vec<Option<RubricCaseResult>> = vec![None; file.cases.len()];
@@ -160,22 +156,14 @@ impl SuiteRun<'_> {
         let mut running = stream::iter(cases)
             .map(|(index, (case, trial))| async move {
                 // Checked when the case starts, since an earlier case may have stopped the run.
-                let is_stopped = self.shared.stop.load(Ordering::Relaxed);
-                (index, if is_stopped { None } else { Some(self.run_case(case, trial).await) })
+                let is_stopped = self.shared.stop.load(Ordering::Relaxed) || self.cancel.is_cancelled();
+                let result = if is_stopped { None } else { Some(self.run_case(case, trial).await) };
+                // A cancelled case has not finished and is not reported.
+                (index, result.filter(|_| !self.cancel.is_cancelled()))
             })
             .buffer_unordered(plan.concurrency.max(1));
-        let cancelled = cancel.cancelled();
-        tokio::pin!(cancelled);
-        loop {
-            // A cancelled case has not finished and is not reported.
-            tokio::select! {
-                biased;
-                () = &mut cancelled => break,
-                finished = running.next() => match finished {
-                    Some((index, result)) => results[index] = result,
-                    None => break,
-                },
-            }
+        while let Some((index, result)) = running.next().await {
+            results[index] = result;
         }
         drop(running);
         let cases: Vec<RubricCaseResult> = results.into_iter().flatten().collect();
@@ -313,7 +301,23 @@ impl SuiteRun<'_> {
         let Trial { number, sample } = trial;
         let has_turns = case.case.has_turns();
         let trial = TrialContext { run_id, number, case: &case.case, sample, has_turns, wait_observer: &watch };
-        let result = Dialog::start(agent, trial, timeout, &watch).send_all(&case.case).await;
+        let mut dialog = Dialog::start(agent, trial, timeout, &watch);
+        let mut surroundings = Surroundings::new(&self.shared.plan, &case.case, &mut dialog, &watch);
+        let result = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(INTERRUPTED.to_owned()),
+            prepared = surroundings.prepare() => prepared,
+        };
+        let result = match result {
+            Ok(()) => tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => Err(INTERRUPTED.to_owned()),
+                answered = dialog.send_all(&case.case) => Ok(answered),
+            },
+            Err(message) => Err(message),
+        };
+        let hook_errors = surroundings.finish().await;
+        let result = result?;
         reachability.record(&result);
         *duration = match &result {
             Ok(exchanges) => {
@@ -322,12 +326,19 @@ impl SuiteRun<'_> {
             }
             Err(error) => error.elapsed,
         };
-        result.map_err(|error| self.handle_error(error))
+        match hook_errors.into_iter().next() {
+            Some(error) => Err(error),
+            None => result.map_err(|error| self.handle_error(error)),
+        }
     }
 
     async fn ask_judge(&self, prompt: &ChatPrompt) -> Result<ChatReply, String> {
         let watch = Stopwatch::start();
-        let result = with_timeout(self.shared.plan.timeout, &watch, || self.judge.complete(prompt, &watch)).await;
+        let result = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(INTERRUPTED.to_owned()),
+            result = with_timeout(self.shared.plan.timeout, &watch, || self.judge.complete(prompt, &watch)) => result,
+        };
         let result =
             result.unwrap_or_else(|abandoned| abandoned.notify(|error| self.judge.on_abandoned(prompt, error)));
         result.map_err(|error| self.handle_error(error))

@@ -7,6 +7,7 @@ use karat_cases::Case;
 use karat_core::port::Agent;
 use tracing::{Span, debug_span};
 
+use crate::exclusion::Exclusion;
 use crate::plan::Plan;
 use crate::reachability::Reachability;
 
@@ -18,6 +19,8 @@ pub(crate) struct SharedState {
     pub(crate) units: Vec<Unit>,
     /// For each agent.
     pub(crate) reachability: Vec<Reachability>,
+    /// Lets cases run alone whose state sources others could change.
+    pub(crate) exclusion: Exclusion,
     pub(crate) next: AtomicUsize,
     /// Set to prevent further cases from starting.
     pub(crate) stop: AtomicBool,

@@ -17,6 +17,7 @@ use crate::dialog::Dialog;
 use crate::judging::Part;
 use crate::shared::{SharedState, Unit};
 use crate::stopwatch::Stopwatch;
+use crate::surroundings::Surroundings;
 
 pub(crate) struct FinishedTrial {
     pub(crate) suite: usize,
@@ -32,78 +33,62 @@ pub(crate) async fn run_worker(
     out: mpsc::UnboundedSender<FinishedTrial>,
     cancel: CancellationToken,
 ) {
-    let cancelled = cancel.cancelled();
-    tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
         let Some(&unit) = shared.units.get(number) else {
             return;
         };
         let (suite, index, trial) = (unit.suite as usize, unit.index as usize, unit.trial as usize);
+        let lease = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            lease = shared.exclusion.enter(shared.case(suite, index), shared.plan.state_sources.as_deref()) => lease,
+        };
+        // Another case may have stopped the run while this one waited.
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
         let started = Instant::now();
         // A cancelled case has not finished and is not reported.
-        let result = tokio::select! {
-            biased;
-            () = &mut cancelled => return,
-            result = run_case(&shared, number, unit).instrument(shared.span(unit)) => result,
+        let Some(result) = run_case(&shared, number, unit, &cancel).instrument(shared.span(unit)).await else {
+            return;
         };
         // Not in the dispatcher, so that no case starts in the meantime.
         if shared.plan.fail_fast && !result.passed {
             shared.stop.store(true, Ordering::Relaxed);
         }
+        drop(lease);
         if out.send(FinishedTrial { suite, index, trial, started, ended: Instant::now(), result }).is_err() {
             return;
         }
     }
 }
 
-async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseResult {
-    let (suite, index) = (unit.suite as usize, unit.index as usize);
-    let case = shared.case(suite, index);
-    let watch = Stopwatch::start();
-    let reachability = &shared.reachability[shared.plan.suites[suite].agent];
-    if reachability.skips_call() {
-        return case_result(case, CaseEnd::not_run(), &shared.plan.redactor);
+/// Runs a trial with its hooks. Returns `None` if the run was cancelled; `afterCase` has run then too.
+async fn run_case(
+    shared: &Arc<SharedState>,
+    number: usize,
+    unit: Unit,
+    cancel: &CancellationToken,
+) -> Option<CaseResult> {
+    let suite = unit.suite as usize;
+    let (plan, case) = (&shared.plan, shared.case(suite, unit.index as usize));
+    if shared.reachability[plan.suites[suite].agent].skips_call() {
+        return Some(case_result(case, CaseEnd::not_run(), Vec::new(), &plan.redactor));
     }
-    let run_id = &shared.plan.run_id;
-    let has_turns = case.has_turns();
+    let watch = Stopwatch::start();
+    let (run_id, has_turns) = (&plan.run_id, case.has_turns());
     let trial = TrialContext { run_id, number, case, sample: unit.sample, has_turns, wait_observer: &watch };
-    let end = if has_turns {
-        run_conversation(shared, unit, trial, &watch).await
-    } else {
-        let answer = Dialog::start(shared.agent(suite), trial, shared.plan.timeout, &watch).send(case.message(0)).await;
-        reachability.record(&answer);
-        match answer {
-            Err(error) => {
-                if error.ends_run() {
-                    shared.stop.store(true, Ordering::Relaxed);
-                }
-                CaseEnd::from_agent_error(error)
-            }
-            Ok(trace) => {
-                let judge = move |shared: &SharedState| {
-                    let case = shared.case(suite, index);
-                    let document =
-                        || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
-                    let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
-                    let verdict = shared.judge(part, document, PendingVerdict::finish)?;
-                    let marks = response_marks(&case.expect, &shared.plan.tokens, &verdict);
-                    let duration_ms = trace.latency_ms;
-                    Ok(CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms })))
-                };
-                // Patterns and eval functions can be slow and must not block the async runtime.
-                let judged = if case.expect.is_slow_to_judge() {
-                    let (shared, span) = (Arc::clone(shared), Span::current());
-                    let judging = tokio::task::spawn_blocking(move || span.in_scope(|| judge(&shared)));
-                    judging.await.unwrap_or_else(|error| Err(error.to_string()))
-                } else {
-                    judge(shared)
-                };
-                judged.unwrap_or_else(|message: String| CaseEnd::internal(message, watch.elapsed()))
-            }
-        }
+    let mut dialog = Dialog::start(shared.agent(suite), trial, plan.timeout, &watch);
+    let mut surroundings = Surroundings::new(plan, case, &mut dialog, &watch);
+    let end = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        end = answer_and_judge(shared, unit, &mut dialog, &mut surroundings, &watch) => Some(end),
     };
-    let result = case_result(case, end, &shared.plan.redactor);
+    drop(dialog);
+    let hook_errors = surroundings.finish().await;
+    let result = case_result(case, end?, hook_errors, &plan.redactor);
     debug!(
         outcome = ?result.outcome,
         cause = result.cause.map(field::debug),
@@ -111,5 +96,53 @@ async fn run_case(shared: &Arc<SharedState>, number: usize, unit: Unit) -> CaseR
         error = result.error.as_deref().map(field::display),
         "case finished"
     );
-    result
+    Some(result)
+}
+
+async fn answer_and_judge(
+    shared: &Arc<SharedState>,
+    unit: Unit,
+    dialog: &mut Dialog<'_>,
+    surroundings: &mut Surroundings<'_>,
+    watch: &Stopwatch,
+) -> CaseEnd {
+    let (suite, index) = (unit.suite as usize, unit.index as usize);
+    let case = shared.case(suite, index);
+    if let Err(message) = surroundings.prepare().await {
+        return CaseEnd::not_prepared(message);
+    }
+    if case.has_turns() {
+        return run_conversation(shared, unit, dialog, surroundings, watch).await;
+    }
+    let answer = dialog.send(case.message(0)).await;
+    shared.reachability[shared.plan.suites[suite].agent].record(&answer);
+    let trace = match answer {
+        Ok(trace) => trace,
+        Err(error) => {
+            if error.ends_run() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            return CaseEnd::from_agent_error(error);
+        }
+    };
+    let states = surroundings.capture(dialog).await.unwrap_or_default();
+    let judge = move |shared: &SharedState| {
+        let case = shared.case(suite, index);
+        let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
+        let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
+        let verdict =
+            shared.judge(part, document, |pending: PendingVerdict<'_>| pending.with_states(&states).finish())?;
+        let marks = response_marks(&case.expect, &shared.plan.tokens, &verdict);
+        let duration_ms = trace.latency_ms;
+        Ok(CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms })))
+    };
+    // Patterns and eval functions can be slow and must not block the async runtime.
+    let judged = if case.expect.is_slow_to_judge() {
+        let (shared, span) = (Arc::clone(shared), Span::current());
+        let judging = tokio::task::spawn_blocking(move || span.in_scope(|| judge(&shared)));
+        judging.await.unwrap_or_else(|error| Err(error.to_string()))
+    } else {
+        judge(shared)
+    };
+    judged.unwrap_or_else(|message: String| CaseEnd::internal(message, watch.elapsed()))
 }

@@ -62,7 +62,7 @@ pub fn merge_runs(
     let results = suites.into_iter().map(|suite| suite.result).collect();
     report(&mut all, &run_id, headers, results, &totals);
     let (report_errors, not_stored) = (all.into_errors(), Vec::new());
-    Ok(Outcome { run_id, totals, report_errors, not_stored, store_error: None, recordings: None })
+    Ok(Outcome { run_id, totals, report_errors, not_stored, store_error: None, recordings: None, hook_error: None })
 }
 
 fn check_gates(agents: &[String], metrics: &BTreeMap<&str, GateMetrics>, context: &Context<'_>) -> Vec<GateResult> {

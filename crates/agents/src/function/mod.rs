@@ -14,7 +14,7 @@ use karat_cases::Case;
 use karat_core::assertion::Mode;
 use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitGuard};
 use karat_core::trace::Trace;
-use karat_process::{Command, LineProcess};
+use karat_process::{Command, LineProcess, with_stderr};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ use crate::exchange::{ExchangeObserver, Observer, Purpose};
 use crate::history::History;
 use crate::http_config::HttpConfig;
 use crate::process_pool::{PooledProcess, ProcessPool, no_answer_message};
-use crate::program::{STDERR, with_stderr};
+use crate::program::STDERR;
 use crate::reply::parse_reply;
 
 /// How long the interpreter may take to load the function and what it imports.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use karat_core::port::{Agent, AgentError, AgentLayer, BoxFuture, Conversation, TrialContext};
+use karat_core::state::CapturedStates;
 use karat_core::trace::Trace;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::folder::{RecordingFolder, RecordingMode};
 use super::key::{Key, MESSAGE, SAMPLE, TURN};
@@ -64,14 +65,32 @@ impl RecordingConversation<'_> {
         Key::new(parts, MESSAGE, self.agent.folder.redactor())
     }
 
-    /// Whether there are recorded answers to all messages of the conversation.
-    fn is_recorded(&self) -> bool {
+    /// Returns the recorded answers to all messages of the conversation, if there are any.
+    fn recorded_history(&self) -> Option<Vec<Value>> {
         let mut history = Vec::new();
-        (0..self.trial.case.turns().len()).all(|turn| {
-            let answer = self.agent.folder.find_answer::<Trace>(&self.key(turn, &history));
-            history.extend(answer.as_ref().map(|trace| Value::from(trace.response.as_str())));
-            answer.is_some()
-        })
+        for (turn, _) in self.trial.case.messages().enumerate() {
+            let answer: Trace = self.agent.folder.find_answer(&self.key(turn, &history))?;
+            history.push(answer.response.into());
+        }
+        Some(history)
+    }
+
+    /// Returns the key of the states after the whole conversation.
+    fn states_key(&self, sources: &Map<String, Value>, history: &[Value]) -> Key {
+        let case = self.trial.case;
+        let mut parts = self.agent.inner.determinants(case, 0);
+        parts.insert("conversation".to_owned(), case.messages().map(Value::from).collect());
+        parts.insert("history".to_owned(), history.into());
+        parts.insert("stateSources".to_owned(), Value::Object(sources.clone()));
+        parts.insert(SAMPLE.to_owned(), self.trial.sample.into());
+        Key::new(parts, MESSAGE, self.agent.folder.redactor())
+    }
+
+    /// Whether all answers are recorded, and the states if the case names sources.
+    fn is_recorded(&self, sources: &Map<String, Value>) -> bool {
+        let Some(history) = self.recorded_history() else { return false };
+        let states = || self.agent.folder.find_answer::<CapturedStates>(&self.states_key(sources, &history));
+        sources.is_empty() || states().is_some()
     }
 }
 
@@ -80,13 +99,33 @@ impl Conversation for RecordingConversation<'_> {
         Box::pin(async move {
             let folder = &self.agent.folder;
             if self.turn == 0 && self.trial.case.has_turns() && folder.mode() == RecordingMode::Auto {
-                self.may_replay = self.is_recorded();
+                self.may_replay = self.may_replay && self.recorded_history().is_some();
             }
             let key = self.key(self.turn, &self.history);
             let answer = folder.answer(&key, self.may_replay, || self.inner.send(message)).await?;
             self.turn += 1;
             self.history.push(answer.response.as_str().into());
             Ok(answer)
+        })
+    }
+
+    fn replays(&mut self, sources: &Map<String, Value>) -> bool {
+        self.may_replay = match self.agent.folder.mode() {
+            RecordingMode::Record => false,
+            RecordingMode::Strict => true,
+            RecordingMode::Auto => self.is_recorded(sources),
+        };
+        self.may_replay
+    }
+
+    fn states<'s>(
+        &'s mut self,
+        sources: &'s Map<String, Value>,
+        capture: BoxFuture<'s, Result<CapturedStates, AgentError>>,
+    ) -> BoxFuture<'s, Result<CapturedStates, AgentError>> {
+        Box::pin(async move {
+            let key = self.states_key(sources, &self.history);
+            self.agent.folder.answer(&key, self.may_replay, || capture).await
         })
     }
 

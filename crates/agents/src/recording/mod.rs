@@ -10,6 +10,7 @@ mod difference;
 mod file;
 mod folder;
 mod key;
+mod state;
 
 pub use agent::RecordingAgent;
 pub use chat::RecordingChat;

@@ -181,6 +181,8 @@ fn known_keys(value: &Value) -> BTreeSet<String> {
 #[case::call("ExpectedCall", json!([case_with(&json!({ "calls": { "list": [{ UNKNOWN_KEY: 1 }] } }))]))]
 #[case::predicate("JsonPredicate", json!([case_with(&json!({ "responseJson": [{ UNKNOWN_KEY: 1 }] }))]))]
 #[case::similar("SimilarResponse", json!([case_with(&json!({ "responseSimilar": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::state("StatePredicate", json!([case_with(&json!({ "state": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::unchanged("UnchangedState", json!([case_with(&json!({ "stateUnchanged": [{ UNKNOWN_KEY: 1 }] }))]))]
 fn schema_and_parser_know_the_same_keys(#[case] name: &str, #[case] file: Value) {
     let schema = schema();
     let properties = schema["$defs"][name]["properties"].as_object().expect("object schema");
@@ -203,6 +205,8 @@ fn the_fixture_sets_every_key_of_the_schema() {
         ("ExpectedCall", "/cases/0/expect/calls/list/0"),
         ("JsonPredicate", "/cases/0/expect/calls/list/0/where/0"),
         ("SimilarResponse", "/cases/0/expect/responseSimilar/0"),
+        ("StatePredicate", "/cases/0/expect/state/0"),
+        ("UnchangedState", "/cases/0/expect/stateUnchanged/0"),
     ];
     for (name, pointer) in locations {
         let keys = |object: &Map<String, Value>| object.keys().cloned().collect::<BTreeSet<String>>();
@@ -288,6 +292,7 @@ fn schema_and_parser_agree_on_required_keys() {
         "message",
         "method",
         "paramName",
+        "source",
         "to",
         "tolerance",
         "tool",

@@ -195,6 +195,7 @@ pub(crate) fn finish(outcome: &Outcome, context: &Context<'_>, printer: &Printer
         let failure = Failure::errored(format!("the run is incomplete in the store: {}", error.message));
         failures.push(failure);
     }
+    failures.extend(outcome.hook_error.as_ref().map(Failure::errored));
     for failure in failures {
         printer.failure(&failure);
         if status != ExitStatus::Interrupted {

@@ -37,7 +37,7 @@ enum Layer {
     Testkit,
 }
 
-const LAYERS: [(&str, Layer); 23] = [
+const LAYERS: [(&str, Layer); 24] = [
     ("karat-pattern", Layer::Parts),
     ("karat-json", Layer::Parts),
     ("karat-cases", Layer::Cases),
@@ -53,6 +53,7 @@ const LAYERS: [(&str, Layer); 23] = [
     ("karat-runner", Layer::Capability),
     ("karat-forge", Layer::Capability),
     ("karat-sandbox", Layer::Capability),
+    ("karat-state", Layer::Capability),
     ("karat-traces", Layer::Capability),
     ("karat-store", Layer::Capability),
     ("karat-project", Layer::Capability),

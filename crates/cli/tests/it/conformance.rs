@@ -48,7 +48,12 @@ fn suite() {
 
 #[test]
 fn conversations() {
-    assert_conforms("conversations.json", 0, 33);
+    assert_conforms("conversations.json", 0, 39);
+}
+
+#[test]
+fn state() {
+    assert_conforms("state.json", 68, 38);
 }
 
 #[test]

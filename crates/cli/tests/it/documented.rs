@@ -76,13 +76,13 @@ fn workflows_run_in_strict_mode() {
 }
 
 /// A command on a page, with the output that the page shows.
-struct DocumentedCommand {
+pub(crate) struct DocumentedCommand {
     command: String,
     output: String,
 }
 
 /// Returns the commands of a page that are shown with their output.
-fn documented_commands(page: &str) -> Vec<DocumentedCommand> {
+pub(crate) fn documented_commands(page: &str) -> Vec<DocumentedCommand> {
     let mut all = Vec::new();
     for block in blocks(page, &["text", "console"]) {
         for part in block.split("$ karat ").skip(1) {
@@ -95,7 +95,7 @@ fn documented_commands(page: &str) -> Vec<DocumentedCommand> {
 
 /// Asserts that a command prints what the page shows, to stdout or to stdout and stderr.
 #[track_caller]
-fn assert_prints(project: &TempProject, documented: &DocumentedCommand) {
+pub(crate) fn assert_prints(project: &TempProject, documented: &DocumentedCommand) {
     let arguments = shell_words::split(&documented.command).unwrap();
     let output = project.command(arguments).env("LC_ALL", "C.UTF-8").run();
     let all = format!("{}{}", output.stdout, output.stderr);

@@ -215,6 +215,8 @@ fn the_example_agents_are_configured_correctly() {
 
 #[test]
 fn the_examples_match_their_schemas_and_pass() {
+    validate("schemas/config.json", "examples/shop/karat.json");
+    validate("schemas/case.json", "examples/shop/evals/refund-order.labeled.json");
     validate("schemas/config.json", "examples/weather/karat.json");
     validate("schemas/script.json", "examples/weather/agent.json");
     validate("schemas/script.json", "examples/weather/agent-after-a-bad-change.json");

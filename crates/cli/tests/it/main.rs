@@ -75,6 +75,9 @@ mod runs;
 mod secrets;
 mod selection;
 mod shards;
+mod shop_example;
+#[cfg(unix)]
+mod state;
 mod store_project;
 mod support;
 mod tls;

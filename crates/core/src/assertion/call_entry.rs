@@ -184,7 +184,7 @@ impl<'e> ResolvedCall<'e> {
 
     fn comparison(&self) -> JsonComparison<'_> {
         let allows_more_keys = self.spec.params_match() == ParamsMatch::Includes;
-        JsonComparison { allows_more_keys, ignore: &self.spec.ignore }
+        JsonComparison { allows_more_keys, arrays_by_index: false, ignore: &self.spec.ignore }
     }
 
     fn has_same_success(&self, made: &CallRecord<'_>) -> bool {

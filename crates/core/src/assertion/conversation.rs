@@ -32,6 +32,7 @@ impl ConversationVerdict {
     pub fn add_case(&mut self, mut verdict: Verdict) {
         self.verdict.assertions = std::mem::take(&mut verdict.assertions);
         self.verdict.calls = verdict.calls.take();
+        self.verdict.state_changes = std::mem::take(&mut verdict.state_changes);
         self.append(verdict);
     }
 

@@ -1,24 +1,27 @@
-//! Verdicts of Python eval functions.
+//! Verdicts of Python eval functions and of captured states.
 //!
 //! Eval functions run outside of the core and are slow, so judging pauses here: the caller runs the requested
 //! functions one by one, and none if the case is already decided.
 
 use std::ops::ControlFlow;
 
+use super::state::judge_state;
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
 use crate::judgement::{Conclusion, EvalContext, EvalResult, Judgement};
 use crate::outcome::Cause;
+use crate::state::CapturedStates;
 use karat_cases::token::{TokenSources, looks_like_token};
-use karat_cases::{EvalEntry, INPUT_POINTER, Input, TextKind};
+use karat_cases::{EvalEntry, Expectation, INPUT_POINTER, Input, TextKind};
 use karat_json::text::shorten;
 
-/// A verdict that may still depend on eval functions.
+/// A verdict that may still depend on eval functions and captured states.
 #[derive(Debug)]
 #[must_use]
 pub struct PendingVerdict<'e> {
-    entries: &'e [EvalEntry],
+    expect: &'e Expectation,
     tokens: &'e TokenSources,
+    states: Option<&'e CapturedStates>,
     evals_done: usize,
     is_decided: bool,
     tally: Tally,
@@ -32,20 +35,25 @@ pub struct EvalCall<'e> {
 }
 
 impl<'e> PendingVerdict<'e> {
-    /// Judges a trace by all assertions except eval functions.
+    /// Judges a trace by all assertions except eval functions and state.
     pub fn start(evidence: Evidence<'e>, strictness: Strictness) -> Self {
         let mut tally = Tally::new(strictness);
         let is_decided = record_stray_tokens(evidence, &mut tally).is_break()
             || Field::ALL.into_iter().any(|field| judge_field(field, evidence, &mut tally).is_break());
-        let entries = evidence.case.expect.evals.as_deref().unwrap_or_default();
-        Self { entries, tokens: evidence.tokens, evals_done: 0, is_decided, tally }
+        let expect = &evidence.case.expect;
+        Self { expect, tokens: evidence.tokens, states: None, evals_done: 0, is_decided, tally }
+    }
+
+    /// Sets the states that were captured around the case, which are judged last.
+    pub fn with_states(self, states: &'e CapturedStates) -> Self {
+        Self { states: Some(states), ..self }
     }
 
     /// Returns the function to run next; `None` if the case is decided or all have run. Skips functions whose parameters
     /// have tokens without a value.
     pub fn next_eval(&mut self) -> Option<EvalCall<'e>> {
         while !self.is_decided {
-            let entry = self.entries.get(self.evals_done)?;
+            let entry = self.expect.evals.as_ref()?.get(self.evals_done)?;
             match resolve(entry, self.tokens) {
                 Ok(context) => return Some(EvalCall { name: &entry.name, context }),
                 Err(unresolved) => {
@@ -91,6 +99,9 @@ impl<'e> PendingVerdict<'e> {
             self.tally.warn(format!("{}: {name} was not run", Field::Evals));
             let _ = self.tally.record_item(Field::Evals, self.evals_done, Check::Skipped);
             self.evals_done += 1;
+        }
+        if !self.is_decided {
+            let _ = judge_state(self.expect, self.states, self.tokens, &mut self.tally);
         }
         self.tally.into_verdict()
     }

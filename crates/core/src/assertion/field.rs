@@ -41,11 +41,13 @@ pub enum Field {
     MaxSteps,
     ResponseSimilar,
     Evals,
+    State,
+    StateUnchanged,
 }
 
 impl Field {
     /// All fields in the order in which they are judged.
-    pub const ALL: [Field; 32] = [
+    pub const ALL: [Field; 34] = [
         Field::ToolsCalled,
         Field::ToolsAcceptable,
         Field::ToolsNotCalled,
@@ -77,8 +79,10 @@ impl Field {
         Field::MinSteps,
         Field::MaxSteps,
         Field::ResponseSimilar,
-        // Last, since they are the most expensive: a case decided before does not run them.
+        // The most expensive: a case decided before does not run them.
         Field::Evals,
+        Field::State,
+        Field::StateUnchanged,
     ];
 
     /// Returns the key in `expect`, which is also the prefix of failure messages.
@@ -116,6 +120,8 @@ impl Field {
             Field::MaxSteps => "maxSteps",
             Field::ResponseSimilar => "responseSimilar",
             Field::Evals => "evals",
+            Field::State => "state",
+            Field::StateUnchanged => "stateUnchanged",
         }
     }
 
@@ -153,7 +159,9 @@ impl Field {
             | Field::MinSteps
             | Field::MaxSteps
             | Field::ResponseSimilar
-            | Field::Evals => false,
+            | Field::Evals
+            | Field::State
+            | Field::StateUnchanged => false,
         }
     }
 

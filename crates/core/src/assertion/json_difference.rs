@@ -18,6 +18,8 @@ pub(super) struct JsonDifference<'v> {
 pub(super) struct JsonComparison<'c> {
     /// Whether objects, except inside of arrays, may have more keys than expected.
     pub(super) allows_more_keys: bool,
+    /// Whether arrays of different lengths differ only in the elements that do, not as a whole.
+    pub(super) arrays_by_index: bool,
     /// JSON pointers of parts that are not compared.
     pub(super) ignore: &'c [String],
 }
@@ -51,7 +53,7 @@ impl JsonComparison<'_> {
                 }
             }
             (Some(Value::Array(left)), Some(Value::Array(right)))
-                if left.len() == right.len() || self.ignores_inside(&pointer) =>
+                if self.arrays_by_index || left.len() == right.len() || self.ignores_inside(&pointer) =>
             {
                 let elements = Self { allows_more_keys: false, ..self };
                 for index in 0..left.len().max(right.len()) {
@@ -110,7 +112,7 @@ mod tests {
         #[case] pointers: &[&str],
     ) {
         let ignore: Vec<String> = ignore.iter().map(|&pointer| pointer.to_owned()).collect();
-        let comparison = JsonComparison { allows_more_keys, ignore: &ignore };
+        let comparison = JsonComparison { allows_more_keys, arrays_by_index: false, ignore: &ignore };
         let found: Vec<String> =
             comparison.differences(&expected, &actual).into_iter().map(|difference| difference.pointer).collect();
         assert_eq!(found, pointers);

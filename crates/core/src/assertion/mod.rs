@@ -20,6 +20,7 @@ mod response;
 mod routing;
 mod schema;
 mod similar;
+mod state;
 mod tally;
 mod text_match;
 mod unreported_calls;
@@ -121,6 +122,6 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::MaxSteps => budget::max_steps(evidence, tally),
         Field::ResponseSimilar => similar::response_similar(evidence, tally),
         // Recorded by `PendingVerdict` after all other fields.
-        Field::Evals => ControlFlow::Continue(()),
+        Field::Evals | Field::State | Field::StateUnchanged => ControlFlow::Continue(()),
     }
 }

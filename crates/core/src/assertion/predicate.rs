@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::tally::Tally;
 use karat_cases::token::TokenSources;
-use karat_cases::{JsonPredicate, ParamAssertion, ParamCheck};
+use karat_cases::{JsonPredicate, ParamAssertion, ParamCheck, StatePredicate};
 use karat_json::text::text_form;
 use karat_json::{Decimal, equal_json, number_text, type_name};
 use karat_pattern::Pattern;
@@ -39,6 +39,13 @@ impl<'c> From<&'c ParamAssertion> for Condition<'c> {
 impl<'c> From<&'c JsonPredicate> for Condition<'c> {
     fn from(predicate: &'c JsonPredicate) -> Self {
         let JsonPredicate { assertion: check, value, tolerance, .. } = predicate;
+        Self { check: *check, value: value.as_ref(), tolerance: tolerance.as_ref(), comparison: Comparison::Json }
+    }
+}
+
+impl<'c> From<&'c StatePredicate> for Condition<'c> {
+    fn from(predicate: &'c StatePredicate) -> Self {
+        let StatePredicate { assertion: check, value, tolerance, .. } = predicate;
         Self { check: *check, value: value.as_ref(), tolerance: tolerance.as_ref(), comparison: Comparison::Json }
     }
 }

@@ -11,6 +11,7 @@ use super::call_alignment::CallAlignment;
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
 use crate::outcome::{Cause, Outcome};
+use crate::state::StateChanges;
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +94,8 @@ pub struct Verdict {
     pub near_misses: Vec<NearMiss>,
     /// How the calls made correspond to those of `calls`, if that failed.
     pub calls: Option<CallAlignment>,
+    /// What changed in the sources of `stateUnchanged`, if that failed.
+    pub state_changes: Vec<StateChanges>,
     /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
 }
@@ -228,6 +231,10 @@ impl Tally {
 
     pub(super) fn record_call_alignment(&mut self, alignment: CallAlignment) {
         self.verdict.calls = Some(alignment);
+    }
+
+    pub(super) fn record_state_changes(&mut self, changes: StateChanges) {
+        self.verdict.state_changes.push(changes);
     }
 
     pub(super) fn push_eval(&mut self, result: EvalResult) {

@@ -56,6 +56,9 @@ fn without_vacuous_checks(expect: &Expectation) -> Expectation {
     if let Some(similar) = &mut expect.response_similar {
         similar.retain(|expected| expected.at_least > 0.0);
     }
+    if let Some(unchanged) = &mut expect.state_unchanged {
+        unchanged.retain(|entry| !entry.except.iter().any(String::is_empty));
+    }
     expect.min_steps = expect.min_steps.filter(|min| *min > 0);
     expect.min_tool_calls = expect.min_tool_calls.filter(|min| *min > 0);
     expect.min_length = expect.min_length.filter(|min| *min > 0);
@@ -104,6 +107,11 @@ mod tests {
     #[case(json!({"responseNotMatches": []}), false)]
     #[case(json!({"responseJson": [], "responseJsonFrom": "fence"}), false)]
     #[case(json!({"responseJson": [{"path": "/a", "assertion": "notExists"}]}), true)]
+    #[case(json!({"state": []}), false)]
+    #[case(json!({"state": [{"source": "db", "assertion": "exists"}]}), true)]
+    #[case(json!({"stateUnchanged": []}), false)]
+    #[case(json!({"stateUnchanged": [{"source": "db", "except": ["/a", ""]}]}), false)]
+    #[case(json!({"stateUnchanged": [{"source": "db", "except": ["/a"]}]}), true)]
     #[case(json!({"minSteps": 0}), false)]
     #[case(json!({"maxSteps": 0}), true)]
     #[case(json!({"responseSimilar": [{"to": "a", "method": "rouge1", "atLeast": 0}]}), false)]

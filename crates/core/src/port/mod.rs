@@ -1,5 +1,6 @@
 //! Traits through which the core accesses agents, tools, stores and the clock.
 
+mod state;
 mod store;
 mod telemetry;
 
@@ -13,10 +14,12 @@ use serde_json::{Map, Value};
 use crate::assertion::Mode;
 use crate::judgement::{EvalContext, Judgement};
 use crate::outcome::Cause;
+use crate::state::CapturedStates;
 use crate::trace::{Trace, Usage};
 use karat_cases::Case;
 use karat_json::hash::long_hash;
 
+pub use self::state::{Hook, HookError, Hooks, StateSources};
 pub use self::store::{DISK_FULL, RunStore, StoreError, StoreFuture, TraceStore};
 pub use self::telemetry::{Observation, ObservationError, Telemetry, TraceContext};
 
@@ -92,6 +95,22 @@ impl<L: AgentLayer> Agent for L {
 pub trait Conversation: Send {
     /// Sends the user's next message and returns the agent's answer to it.
     fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>>;
+
+    /// Called before the first message with the definitions of the case's state sources, if there are any or hooks.
+    /// Returns whether recorded answers and states are replayed, so that nothing happens outside of karat.
+    fn replays(&mut self, _sources: &Map<String, Value>) -> bool {
+        false
+    }
+
+    /// Called after the last message. Returns the recorded states if the conversation is replayed, else those that are
+    /// captured.
+    fn states<'s>(
+        &'s mut self,
+        _sources: &'s Map<String, Value>,
+        capture: BoxFuture<'s, Result<CapturedStates, AgentError>>,
+    ) -> BoxFuture<'s, Result<CapturedStates, AgentError>> {
+        capture
+    }
 
     /// Called when the runner stops waiting for the answer to a message, after a timeout or panic, with the error that
     /// replaces it. Not called when the run is interrupted.

@@ -202,7 +202,7 @@ impl CaseResult {
             Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => {
                 self.details.turns.iter().any(|turn| turn.response.is_some())
             }
-            None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
+            Some(Cause::Hook) | None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
         }
     }
 

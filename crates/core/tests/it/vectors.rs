@@ -5,7 +5,7 @@
 use karat_cases::registry::{Registry, Tool};
 use karat_cases::token::TokenSources;
 use karat_cases::{EvalFile, Origin};
-use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
+use karat_core::assertion::{Evidence, Mode, PendingVerdict, Strictness, Verdict, judge};
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace};
 use rstest::rstest;
@@ -21,6 +21,7 @@ use crate::model_turns::{mode_for, trace_of_turns};
 #[case::trajectories(include_str!("../../../../conformance/trajectories.json"), 108)]
 #[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
 #[case::values(include_str!("../../../../conformance/values.json"), 115)]
+#[case::state(include_str!("../../../../conformance/state.json"), 68)]
 #[case::model_openai(include_str!("../../../../conformance/model-openai.json"), 13)]
 #[case::model_anthropic(include_str!("../../../../conformance/model-anthropic.json"), 13)]
 #[case::model_own(include_str!("../../../../conformance/model-own.json"), 44)]
@@ -74,7 +75,14 @@ fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
     let arguments = setting("args");
     let has = |flag: &str| arguments.as_ref().and_then(Value::as_array).is_some_and(|list| list.contains(&json!(flag)));
     let strictness = Strictness { all_failures: has("--all-failures"), strict: has("--strict") };
-    (judge(evidence, strictness), trace)
+    let verdict = match vector.get("state") {
+        Some(state) => {
+            let states = serde_json::from_value(state.clone()).expect("states");
+            PendingVerdict::start(evidence, strictness).with_states(&states).finish()
+        }
+        None => judge(evidence, strictness),
+    };
+    (verdict, trace)
 }
 
 fn registry_of(tools: &Value) -> Registry {
@@ -144,6 +152,7 @@ fn difference(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Opti
                 "usage" => json!(trace.usage),
                 "stopReason" => json!(trace.stop_reason),
                 "calls" => json!(verdict.calls),
+                "stateChanges" => json!(verdict.state_changes),
                 "callsUnreported" => json!(trace.calls_unreported.then_some(true)),
                 other => return Some(format!("unknown key '{other}'")),
             };

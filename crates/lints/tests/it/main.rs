@@ -3,6 +3,7 @@
 mod calls;
 mod conversations;
 mod regressions;
+mod state;
 mod tokens;
 mod tools;
 mod values;

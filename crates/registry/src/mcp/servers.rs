@@ -1,6 +1,7 @@
 //! Combines the tools of several MCP servers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -70,9 +71,32 @@ impl McpServers {
         registry
     }
 
+    /// Returns the tools of the server with this name.
+    pub fn tools_of(self: &Arc<Self>, server: &str) -> Option<Arc<dyn ToolRunner>> {
+        let index = self.servers.iter().position(|each| each.name() == server)?;
+        Some(Arc::new(ServerTools { servers: Arc::clone(self), index }))
+    }
+
     /// Returns the tools of all servers, in configuration order.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+}
+
+/// The tools of one of several servers.
+struct ServerTools {
+    servers: Arc<McpServers>,
+    /// The index of the server.
+    index: usize,
+}
+
+impl ToolRunner for ServerTools {
+    fn call<'a>(
+        &'a self,
+        tool: &'a str,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolUnavailable>> {
+        Box::pin(self.servers.servers[self.index].call(tool, arguments))
     }
 }
 

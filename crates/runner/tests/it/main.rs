@@ -10,6 +10,7 @@ mod invariants;
 mod ordering;
 mod redaction;
 mod rubrics;
+mod state;
 mod suite_results;
 mod support;
 mod trials;

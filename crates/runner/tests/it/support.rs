@@ -234,6 +234,8 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         registry: None,
         tokenizer: Tokenizer::default(),
         functions: None,
+        state_sources: None,
+        hooks: None,
         redactor: Redactor::default(),
     }
 }

@@ -1,6 +1,6 @@
 //! Checks eval files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use karat_cases::registry::Registry;
@@ -10,13 +10,16 @@ use karat_core::staleness::{CurrentTool, Staleness, check_overlap_version, check
 use karat_json::{Problem, without_bom};
 use karat_lints::{Lint, LintContext, Rule, Severity, has_unknown_tool, lint, named_tools};
 use karat_project::{EvalPath, archived_ids, parse_suite_file, read_bytes};
+use karat_state::SourceConfig;
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};
 use serde_json::Value;
 
 use super::issue::{CheckIssue, INVALID, RuleProblem, locate, problem};
+use crate::case_problems::cases_pointer;
 use crate::error::Error;
-use crate::functions::{ProjectFunctions, cases_pointer, eval_names};
+use crate::functions::{ProjectFunctions, eval_names};
+use crate::state::unknown_in;
 
 /// The rule of stale files.
 const STALE: &str = "stale";
@@ -28,6 +31,7 @@ pub(super) struct EvalFiles<'c> {
     /// The values of seed tokens.
     pub(super) tokens: &'c TokenSources,
     pub(super) functions: &'c ProjectFunctions,
+    pub(super) state_sources: &'c BTreeMap<String, SourceConfig>,
     /// The eval functions of all cases so far.
     pub(super) function_names: BTreeSet<String>,
     /// The tools of all files so far, and those that their cases name.
@@ -91,6 +95,7 @@ impl EvalFiles<'_> {
         lints.retain(|lint| !silencer.silences([file.tool_name.as_str()], SilencedRule::Case(lint.rule)));
         let lints = lints.into_iter().map(|lint| from_lint(prefix, lint));
         let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
+        let unknown = unknown.chain(unknown_in(file, prefix, &|_| true, self.state_sources));
         let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
         let unknown_tool = self.unknown_tool(file, silencer);
         unknown_tool.into_iter().chain(stale).chain(changed).chain(lints).chain(unknown).collect()

@@ -94,6 +94,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
     let mut files = EvalFiles {
         tokens: &tokens,
         functions: &functions,
+        state_sources: &settings.state.sources.value,
         function_names: BTreeSet::new(),
         registry: registry.as_ref(),
         overlaps: overlaps.as_ref(),

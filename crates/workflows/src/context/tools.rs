@@ -10,7 +10,7 @@ use karat_agents::ToolExecution;
 use karat_cases::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_core::redact::Redactor;
 use karat_project::PathSetting;
-use karat_registry::{McpServers, RegistryCommand, mcp_location};
+use karat_registry::{McpServers, NamedServer, RegistryCommand, mcp_location};
 
 use crate::error::Error;
 use crate::notice::Notices;
@@ -39,6 +39,11 @@ impl Tools {
             }
             None => ToolExecution::Stubs,
         }
+    }
+
+    /// Returns the servers that execute tools, if enabled.
+    pub(crate) fn servers(&self) -> Option<&Arc<McpServers>> {
+        self.servers.as_ref()
     }
 
     /// Warns about gaps in the registry.
@@ -71,19 +76,23 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
     let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
-    let connecting = McpServers::connect(targets, settings.timeout);
-    let connected = call_if_slow(connecting, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await;
-    let servers = connected.map_err(|error| {
-        let message = error.to_string();
-        let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
-        Error::invalid(message).quote(output)
-    })?;
+    let connecting = connect(targets, settings);
+    let servers = call_if_slow(connecting, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
     let runs_tools = settings.live.executor == ToolExecutor::Mcp;
     if runs_tools {
         warn_about_live_tools(settings, &registry, servers.registry(), notices);
     }
     Ok(Tools { registry: Some(registry), servers: runs_tools.then(|| Arc::new(servers)) })
+}
+
+/// Connects to MCP servers; all of them must be available.
+pub(crate) async fn connect(targets: Vec<NamedServer>, settings: &Settings) -> Result<McpServers, Error> {
+    McpServers::connect(targets, settings.timeout).await.map_err(|error| {
+        let message = error.to_string();
+        let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
+        Error::invalid(message).quote(output)
+    })
 }
 
 /// Reads the registry without executing tools. An MCP server that fails is a gap and does not affect other servers.

@@ -122,6 +122,8 @@ impl Verifier {
             tokenizer: settings.tokenizer,
             redactor: settings.redactor.clone(),
             functions: None,
+            state_sources: None,
+            hooks: None,
         };
         let collector = ResultCollector::default();
         let mut reporters = Reporters::default();

@@ -5,13 +5,14 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use karat_cases::{Case, EvalEntry, SuiteFile};
+use karat_cases::{Case, EvalEntry};
 use karat_core::port::EvalFunctions;
-use karat_json::{Finding, InvalidFile, without_bom};
-use karat_project::{LoadedSuite, parse_suite_file, read_bytes};
+use karat_json::InvalidFile;
+use karat_project::LoadedSuite;
 use karat_sandbox::{Function, FunctionRunner, Isolation};
 
 use super::project::{FunctionFile, ProjectFunctions, find_functions};
+use crate::case_problems::locate_in_file;
 use crate::context::sandbox::open_sandbox;
 use crate::error::Error;
 use crate::settings::{ProcessEnv, Settings};
@@ -31,11 +32,6 @@ pub(super) fn located_entries(case: &Case) -> impl Iterator<Item = (String, &Eva
         let entries = expect.evals.iter().flatten().enumerate();
         entries.map(move |(index, entry)| (format!("{pointer}/evals/{index}"), entry))
     })
-}
-
-/// Returns the JSON pointer to the cases of an eval file.
-pub fn cases_pointer(text: &str) -> &'static str {
-    if text.trim_start().starts_with('[') { "" } else { "/cases" }
 }
 
 /// Prepares the eval functions of all cases. Opens the sandbox only if there are any.
@@ -84,14 +80,6 @@ fn find_unknown(loaded: &LoadedSuite, functions: &ProjectFunctions) -> Result<Op
     if loaded.file.cases.iter().flat_map(eval_entries).all(|entry| functions.problem_of(entry).is_none()) {
         return Ok(None);
     }
-    // Read the whole file again: a selection does not have the indices of its cases.
-    let selected: BTreeSet<&str> = loaded.file.cases.iter().map(|case| case.id.as_str()).collect();
-    let bytes = read_bytes(&loaded.path)?;
-    let text = String::from_utf8_lossy(without_bom(&bytes)).into_owned();
-    let Ok(SuiteFile::Eval(whole)) = parse_suite_file(&loaded.path, &bytes) else {
-        return Err(Error::invalid(format!("{} changed while it was read", loaded.path.display_path)));
-    };
-    let problems = functions.unknown_in(&whole, cases_pointer(&text), |case| selected.contains(case.id.as_str()));
-    let findings = Finding::locate_all(&text, problems);
-    Ok(Some(InvalidFile { name: loaded.path.display_path.clone(), text, findings }))
+    let located = locate_in_file(loaded, |file, prefix, is_selected| functions.unknown_in(file, prefix, is_selected));
+    located.map(Some)
 }

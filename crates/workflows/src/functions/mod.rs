@@ -4,7 +4,7 @@ mod cases;
 mod lookup;
 mod project;
 
-pub use cases::{cases_pointer, eval_names, start_functions};
+pub use cases::{eval_names, start_functions};
 pub use lookup::{
     LoadedFunction, MatchedFile, find_function_files, load_functions, looks_like_path, no_functions, path_arguments,
 };

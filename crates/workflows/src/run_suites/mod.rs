@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use karat_agents::Throttle;
 use karat_core::event::{ReportError, Reporter, RunTotals};
-use karat_core::port::{Agent, StoreError, Telemetry};
+use karat_core::port::{Agent, Hook, HookError, Hooks, StoreError, Telemetry};
 use karat_project::{ResultFileReporter, check_writable_folder};
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,8 @@ pub struct Outcome {
     /// The error if the run is not completely stored.
     pub store_error: Option<StoreError>,
     pub recordings: Option<RecordingSummary>,
+    /// The error of the hook `afterRun`.
+    pub hook_error: Option<String>,
 }
 
 /// Runs all selected cases, or until cancelled: finished cases are reported and stored as usual.
@@ -74,44 +76,94 @@ pub async fn run_suites(
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).chain(scored).sum();
-    let mut result_files = Reporters::default();
-    result_files.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
-    let more = reporters(cases)?;
-    let run_id = plan.run_id.clone();
-    let sink = if request.store {
-        tokio::select! {
-            recorder = begin_recording(&plan, &agents, context, result_files, more) => Sink::Stored(Box::new(recorder?)),
-            () = cancel.cancelled() => return Err(Error::cancelled()),
+    let reporters = reporters(cases)?;
+    let hooks = plan.hooks.clone();
+    before_run(hooks.as_deref(), context, cancel).await?;
+    let running = Running { plan, agents, throttles, recordings, reporters };
+    let ended = running.run(request.store, context, cancel).await;
+    let hook_error = after_run(hooks.as_deref()).await;
+    match ended {
+        Ok(outcome) => Ok(Outcome { hook_error, ..outcome }),
+        Err(error) => {
+            hook_error.iter().for_each(|message| context.notices.warn(message));
+            Err(error)
         }
-    } else {
-        more.into_iter().for_each(|reporter| result_files.add(reporter));
-        Sink::Reported(result_files)
+    }
+}
+
+/// Calls the hook `beforeRun`. If it fails, nothing is sent.
+async fn before_run(hooks: Option<&dyn Hooks>, context: &Context<'_>, cancel: &CancellationToken) -> Result<(), Error> {
+    let Some(hooks) = hooks else { return Ok(()) };
+    let called = tokio::select! {
+        called = hooks.run(Hook::BeforeRun, None) => called.map_err(|HookError(message)| Error::no_verdict(message)),
+        () = cancel.cancelled() => Err(Error::cancelled()),
     };
-    let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
-    let running = async {
-        match sink {
-            Sink::Stored(mut recorder) => {
-                let totals = karat_runner::run(plan, agents, context.clock, cancel, recorder.as_mut()).await;
-                (totals, recorder.finish().await)
+    if called.is_err()
+        && let Some(message) = after_run(Some(hooks)).await
+    {
+        context.notices.warn(&message);
+    }
+    called
+}
+
+/// Calls the hook `afterRun` and returns its error.
+async fn after_run(hooks: Option<&dyn Hooks>) -> Option<String> {
+    hooks?.run(Hook::AfterRun, None).await.err().map(|HookError(message)| message)
+}
+
+/// A run between its hooks.
+struct Running {
+    plan: Plan,
+    agents: Vec<Arc<dyn Agent>>,
+    throttles: Vec<(String, Arc<Throttle>)>,
+    recordings: Recordings,
+    reporters: Vec<Box<dyn Reporter>>,
+}
+
+impl Running {
+    async fn run(self, is_stored: bool, context: &Context<'_>, cancel: &CancellationToken) -> Result<Outcome, Error> {
+        let Self { plan, agents, throttles, recordings, reporters } = self;
+        let run_id = plan.run_id.clone();
+        let result_files = ResultFileReporter::new(context.settings.layout.output_dir.clone());
+        let sink = if is_stored {
+            tokio::select! {
+                recorder = begin_recording(&plan, &agents, context, result_files, reporters) => {
+                    Sink::Stored(Box::new(recorder?))
+                }
+                () = cancel.cancelled() => return Err(Error::cancelled()),
             }
-            Sink::Reported(mut reporters) => {
-                let totals = karat_runner::run(plan, agents, context.clock, cancel, &mut reporters).await;
-                (totals, RecordOutcome { report_errors: reporters.into_errors(), ..RecordOutcome::default() })
+        } else {
+            let mut all = Reporters::new(reporters);
+            all.add(Box::new(result_files));
+            Sink::Reported(all)
+        };
+        let agents = agents.into_iter().map(|agent| recordings.wrap(agent)).collect();
+        let running = async {
+            match sink {
+                Sink::Stored(mut recorder) => {
+                    let totals = karat_runner::run(plan, agents, context.clock, cancel, recorder.as_mut()).await;
+                    (totals, recorder.finish().await)
+                }
+                Sink::Reported(mut reporters) => {
+                    let totals = karat_runner::run(plan, agents, context.clock, cancel, &mut reporters).await;
+                    (totals, RecordOutcome { report_errors: reporters.into_errors(), ..RecordOutcome::default() })
+                }
             }
-        }
-    };
-    let (totals, recorded) = tokio::select! {
-        ended = running => ended,
-        never = report_rate_limits(&throttles, context) => match never {},
-    };
-    Ok(Outcome {
-        run_id,
-        totals,
-        report_errors: recorded.report_errors,
-        not_stored: recorded.not_stored,
-        store_error: recorded.error,
-        recordings: recordings.close(),
-    })
+        };
+        let (totals, recorded) = tokio::select! {
+            ended = running => ended,
+            never = report_rate_limits(&throttles, context) => match never {},
+        };
+        Ok(Outcome {
+            run_id,
+            totals,
+            report_errors: recorded.report_errors,
+            not_stored: recorded.not_stored,
+            store_error: recorded.error,
+            recordings: recordings.close(),
+            hook_error: None,
+        })
+    }
 }
 
 /// The destination of the events of a run.
@@ -124,11 +176,11 @@ async fn begin_recording<'c>(
     plan: &Plan,
     agents: &[Arc<dyn Agent>],
     context: &Context<'c>,
-    result_files: Reporters,
-    more: Vec<Box<dyn Reporter>>,
+    result_files: ResultFileReporter,
+    reporters: Vec<Box<dyn Reporter>>,
 ) -> Result<RunRecorder<'c>, Error> {
-    let mut reporters = Reporters::default();
-    more.into_iter().for_each(|reporter| reporters.add(reporter));
+    let result_files = Reporters::new(vec![Box::new(result_files)]);
+    let reporters = Reporters::new(reporters);
     let begin = async {
         let store = context.open_store().await?;
         RunRecorder::begin(store, plan, agents, context.clock, result_files, reporters).await

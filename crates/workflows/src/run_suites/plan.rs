@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::functions::start_functions;
 use crate::run_name::{find_run, load_baseline, no_baseline_warning};
 use crate::settings::Settings;
+use crate::state::{check_sources, prepare_state};
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
@@ -144,6 +145,7 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
 pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSuites, Error> {
     let SelectedCases { suites, rubrics, baseline } = select(request, context)?;
     let files: Vec<&LoadedSuite> = suites.iter().map(|suite| &suite.loaded).collect();
+    check_sources(&files, &context.settings)?;
     let functions = start_functions(&files, &context.settings, context.process_env)?;
     Ok(LoadedSuites { suites, rubrics, shard: request.selection.shard, baseline, functions })
 }
@@ -198,6 +200,7 @@ pub(super) async fn prepare(
         None => None,
     };
     let LoadedSuites { suites, rubrics, shard, baseline, functions } = loaded;
+    let services = prepare_state(suites.iter().map(|suite| &suite.loaded), &tools, settings).await?;
     let registry = tools.registry;
     if let Some(registry) = &registry {
         report_unknown_tools(suites.iter().map(|suite| &suite.loaded), registry, context)?;
@@ -225,6 +228,8 @@ pub(super) async fn prepare(
         tokenizer: settings.tokenizer,
         redactor: settings.redactor.clone(),
         functions,
+        state_sources: services.sources,
+        hooks: services.hooks,
     };
     Ok(PreparedRun { plan, agents, throttles: models.throttles() })
 }

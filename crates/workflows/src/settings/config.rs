@@ -11,6 +11,7 @@ use karat_json::{
 };
 use karat_registry::{McpServerConfig, RegistryCommand, read_mcp_servers};
 use karat_sandbox::OPTIONAL_MODULES;
+use karat_state::{HooksConfig, SourceConfig};
 use karat_tools::contract::Silence;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -147,6 +148,13 @@ config_keys! {
     tool_execution: ToolExecutor = "toolExecution" as Text, |value, path, problems| { read_enum(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name) };
     /// The tools that may run on MCP servers; calls of other tools are refused.
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
+    /// Systems whose state cases can check, by name.
+    state_sources: BTreeMap<String, SourceConfig> = "stateSources" as Json, SourceConfig::read_all;
+    /// What to call before and after cases and runs.
+    hooks: HooksConfig = "hooks" as Json, HooksConfig::read;
+    /// Timeout of a hook, and of capturing a state source, in milliseconds (default: 30000).
+    #[schemars(range(min = 1))]
+    hook_timeout_ms: u64 = "hookTimeoutMs" as Number, read_positive_count;
     /// Limits of eval functions.
     eval_limits: LowerLimits = "evalLimits" as Json, LowerLimits::read;
     /// Modules of the standard library that eval functions may import, in addition to json, re and typing.

@@ -7,6 +7,7 @@ mod live_tools;
 mod overrides;
 mod recording;
 mod secrets;
+mod state;
 mod store_location;
 mod variables;
 
@@ -36,6 +37,7 @@ pub use self::overrides::{FlagValue, Flags};
 use self::overrides::{VARIABLE_PREFIX, suggested_variable};
 pub use self::recording::{RecordingSetting, Replay};
 pub(crate) use self::secrets::{fill_headers, redact_arguments};
+pub use self::state::StateSettings;
 use self::store_location::store_location;
 pub use self::variables::Variables;
 pub(crate) use self::variables::is_on_search_path;
@@ -92,6 +94,8 @@ pub struct Settings {
     pub max_cost_usd: Option<f64>,
     pub model: ModelOptions,
     pub live: LiveTools,
+    /// State sources and hooks.
+    pub state: StateSettings,
     /// Limits of eval functions below the built-in maximum.
     pub eval_limits: LowerLimits,
     /// The optional features that eval functions may use.
@@ -217,6 +221,7 @@ impl Settings {
                 .transpose()?,
             max_cost_usd: overrides.max_cost_usd.or(file.max_cost_usd),
             live: LiveTools::resolve(&overrides, &file, &resolver, redactor)?,
+            state: StateSettings::resolve(&overrides, &file, &resolver, redactor),
             eval_limits: overrides.eval_limits.or(file.eval_limits).unwrap_or_default(),
             eval_rules: EvalRules {
                 imports: overrides.eval_imports.clone().or_else(|| file.eval_imports.clone()).unwrap_or_default(),

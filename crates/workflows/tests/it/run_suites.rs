@@ -86,3 +86,53 @@ async fn returns_error_kinds_for_runs_that_cannot_start() {
         Err(error) => assert_eq!(error.kind, ErrorKind::Cancelled),
     }
 }
+
+/// A project whose hooks write their names to a log; the given one fails.
+#[cfg(unix)]
+fn project_with_hooks(failing: &str) -> TestProject {
+    let hook = |name: &str| {
+        let status = u8::from(name == failing);
+        json!(["sh", "-c", format!("echo {name} >> log; echo no database >&2; exit {status}")])
+    };
+    let hooks = ["beforeRun", "beforeCase", "afterCase", "afterRun"].map(|name| (name.to_owned(), hook(name)));
+    let hooks: serde_json::Map<String, serde_json::Value> = hooks.into_iter().collect();
+    project().file("karat.json", json!({ "agentEndpoint": "scripted:agent.json", "hooks": hooks }))
+}
+
+#[cfg(unix)]
+fn log(project: &TestProject) -> Vec<String> {
+    project.files.read("log").lines().map(str::to_owned).collect()
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_hooks_around_the_run_and_each_case() {
+    let project = project_with_hooks("");
+    let (outcome, _) = run(&project, true, &CancellationToken::new()).await.unwrap();
+    assert_eq!((outcome.totals.passed, outcome.hook_error), (1, None));
+    let expected = ["beforeRun", "beforeCase", "afterCase", "beforeCase", "afterCase", "afterRun"];
+    assert_eq!(log(&project), expected);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_prepared_has_no_verdict_and_is_not_stored() {
+    let project = project_with_hooks("beforeRun");
+    let error = run(&project, true, &CancellationToken::new()).await.map(drop).unwrap_err();
+    let message = "the hook beforeRun failed: sh ended with exit status 1; its stderr: no database";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::NoVerdict, message));
+    assert_eq!(log(&project), ["beforeRun", "afterRun"]);
+    let store = project.context().open_store().await.unwrap();
+    assert!(store.runs(1).await.unwrap().is_empty());
+    store.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_cleaned_up_keeps_its_results() {
+    let project = project_with_hooks("afterRun");
+    let (outcome, finished) = run(&project, false, &CancellationToken::new()).await.unwrap();
+    let error = outcome.hook_error.unwrap();
+    assert!(error.starts_with("the hook afterRun failed: ") && error.ends_with("no database"), "{error}");
+    assert_eq!(finished.0.lock().unwrap().len(), 2);
+}

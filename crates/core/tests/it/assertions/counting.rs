@@ -44,6 +44,8 @@ fn fields_are_judged_in_a_fixed_order() {
         "maxSteps",
         "responseSimilar",
         "evals",
+        "state",
+        "stateUnchanged",
     ];
     assert_eq!(Field::ALL.map(Field::name), expected);
 }

@@ -9,6 +9,7 @@ mod params;
 mod properties;
 mod responses;
 mod routing;
+mod state;
 mod unreported_calls;
 mod whole_calls;
 
@@ -112,7 +113,11 @@ impl Scenario {
             let Some(result) = self.0["functions"].get(call.name) else { break };
             pending.record_eval(call, judgement(result));
         }
-        pending.finish()
+        let states = self.0.get("states").map(|states| serde_json::from_value(states.clone()).expect("states"));
+        match &states {
+            Some(states) => pending.with_states(states).finish(),
+            None => pending.finish(),
+        }
     }
 
     /// The outcome of the single check of the case.
