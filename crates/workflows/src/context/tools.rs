@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use karat_agents::ToolExecution;
@@ -71,8 +71,10 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
     let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
-    let connecting = McpServers::connect(targets, settings.timeout);
-    let connected = call_if_slow(connecting, SLOW_SERVERS, || note_waiting(settings, notices)).await;
+    let waiting = WaitingServers::new(&settings.live);
+    let on_ready = |name: &str| waiting.remove(name);
+    let connecting = McpServers::connect(targets, settings.timeout, &on_ready);
+    let connected = call_if_slow(connecting, SLOW_SERVERS, || notices.note(&waiting.note(settings.timeout))).await;
     let servers = connected.map_err(|error| {
         let message = error.to_string();
         let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
@@ -92,8 +94,10 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     if !needs_servers(settings, registry.as_ref()) {
         return Ok(registry);
     }
-    let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout);
-    let server_tools = call_if_slow(listing, SLOW_SERVERS, || note_waiting(settings, notices)).await;
+    let waiting = WaitingServers::new(&settings.live);
+    let on_ready = |name: &str| waiting.remove(name);
+    let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout, &on_ready);
+    let server_tools = call_if_slow(listing, SLOW_SERVERS, || notices.note(&waiting.note(settings.timeout))).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
         server_tools.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -104,12 +108,24 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     Ok(Some(registry.unwrap_or(server_tools)))
 }
 
-/// Names the servers, so that waiting for one does not look like hanging.
-fn note_waiting(settings: &Settings, notices: &dyn Notices) {
-    let names: Vec<&str> = settings.live.servers.iter().map(|(name, _)| name.as_str()).collect();
-    let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
-    let limit = settings.timeout.as_secs_f64();
-    notices.note(&format!("waiting for the {servers} {}, at most {limit} s ('timeoutMs')", names.join(", ")));
+/// The servers that have neither answered nor failed.
+struct WaitingServers(Mutex<Vec<String>>);
+
+impl WaitingServers {
+    fn new(live: &LiveTools) -> Self {
+        Self(Mutex::new(live.servers.iter().map(|(name, _)| name.clone()).collect()))
+    }
+
+    fn remove(&self, name: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting != name);
+    }
+
+    /// Names the servers, so that waiting for one does not look like hanging.
+    fn note(&self, limit: Duration) -> String {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
+        format!("waiting for the {servers} {}, at most {} s ('timeoutMs')", names.join(", "), limit.as_secs_f64())
+    }
 }
 
 /// Calls a function if the work takes longer than this.
@@ -128,6 +144,7 @@ pub(crate) async fn list_servers(
     variables: &Variables,
     redactor: &Redactor,
     limit: Duration,
+    on_ready: &(dyn Fn(&str) + Sync),
 ) -> Registry {
     let mut targets = Vec::new();
     let mut gaps = Vec::new();
@@ -135,11 +152,12 @@ pub(crate) async fn list_servers(
         match target {
             Ok(target) => targets.push(target),
             Err(UnusableServer { name, error }) => {
+                on_ready(&name);
                 gaps.push(Gap { kind: GapKind::Broken, location: mcp_location(&name), message: error.message });
             }
         }
     }
-    let mut registry = McpServers::list(targets, limit).await;
+    let mut registry = McpServers::list(targets, limit, on_ready).await;
     gaps.extend(registry.take_gaps());
     for gap in gaps {
         // Redact the whole message: a secret may span several lines.
