@@ -47,6 +47,11 @@ pub trait Agent: Send + Sync {
         }
     }
 
+    /// Loads what the agent needs to answer, before a run that is certain to call it. Sends no message.
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Returns how the answer to a case is produced.
     fn mode(&self, case: &Case) -> Mode;
 
