@@ -44,6 +44,10 @@ impl Agent for BudgetedAgent {
         self.inner.mode(case)
     }
 
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.inner.prepare()
+    }
+
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
         Box::new(BudgetedConversation {
             inner: self.inner.start(trial),

@@ -42,6 +42,10 @@ impl Agent for TelemetryAgent {
         self.inner.mode(case)
     }
 
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.inner.prepare()
+    }
+
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
         Box::new(TelemetryConversation { inner: self.inner.start(trial), agent: self, trial, turn: 0 })
     }
