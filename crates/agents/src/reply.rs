@@ -13,6 +13,10 @@ use crate::selector::{SelectedText, Selector};
 
 /// Keys that agents use for their tool calls.
 const CALL_KEYS: [&str; 6] = ["tool_calls", "toolcalls", "tools", "steps", "intermediate_steps", "intermediateSteps"];
+/// Keys that agents use for the arguments of a call.
+const PARAM_KEYS: [&str; 4] = ["arguments", "args", "input", "parameters"];
+/// Pointers to the name of a call in other shapes.
+const NAME_POINTERS: [&str; 5] = ["/function/name", "/function", "/tool", "/toolName", "/tool_name"];
 /// Keys that agents use for their text.
 const TEXT_KEYS: [&str; 5] = ["output", "text", "message", "content", "answer"];
 
@@ -176,6 +180,13 @@ impl ResponseMap {
             ));
             return Ok(Calls::Unreported);
         };
+        if let Some(key) = calls.iter().find_map(|call| self.tool_call.unread_params(call)) {
+            let pointer = self.tool_call.params.as_str();
+            warnings.push(format!(
+                "a tool call has '{key}' but nothing at '{pointer}', so its arguments were not read: set \
+                 'agent.response.toolCall.params' to \"/{key}\""
+            ));
+        }
         let read = |(index, call): (usize, &Value)| {
             self.tool_call.read_call(call).map_err(|problem| format!("tool call {index} of the reply {problem}"))
         };
@@ -258,13 +269,36 @@ impl ResponseMap {
 }
 
 impl ToolCallMap {
+    /// Returns the key under which a call has its arguments, if that is not where they are read.
+    fn unread_params(&self, call: &Value) -> Option<&'static str> {
+        if self.params.find_non_null(call).is_some() {
+            return None;
+        }
+        let has_arguments = |value: &Value| match value {
+            Value::Object(arguments) => !arguments.is_empty(),
+            Value::String(text) => !matches!(text.trim(), "" | "{}"),
+            _ => false,
+        };
+        PARAM_KEYS.into_iter().find(|key| call.get(key).is_some_and(has_arguments))
+    }
+
     fn read_call(&self, call: &Value) -> Result<ToolCall, String> {
         let name = match self.name.find(call) {
             Some(Value::String(name)) if name.is_empty() => {
                 return Err(format!("has an empty name at '{}'", self.name.as_str()));
             }
             Some(Value::String(name)) => name.clone(),
-            _ => return Err(format!("has no name at '{}'", self.name.as_str())),
+            _ => {
+                let has_text = |pointer: &&&str| call.pointer(pointer).is_some_and(Value::is_string);
+                let advice = match NAME_POINTERS.iter().find(has_text) {
+                    None => String::new(),
+                    Some(&"/function/name") => ": for calls in OpenAI's form set 'agent.response.toolCall' to \
+                        {\"name\": \"/function/name\", \"params\": \"/function/arguments\"}"
+                        .to_owned(),
+                    Some(pointer) => format!(": set 'agent.response.toolCall.name' to \"{pointer}\""),
+                };
+                return Err(format!("has no name at '{}'{advice}", self.name.as_str()));
+            }
         };
         let (params, raw_params) = match self.params.find_non_null(call) {
             None => (Map::new(), None),
@@ -403,6 +437,22 @@ mod tests {
         assert_eq!(trace.warnings, [warning]);
         let trace = map.parse_trace(&json!({"response": "hi", "toolCalls": [], "tools": [1]})).expect("valid");
         assert_eq!(trace.warnings, Vec::<String>::new());
+        let warnings = |call: Value| {
+            let trace = map.parse_trace(&json!({"response": "hi", "toolCalls": [{"name": "a"}, call]}));
+            trace.expect("valid").warnings
+        };
+        let warning = |key: &str| {
+            format!(
+                "a tool call has '{key}' but nothing at '/params', so its arguments were not read: set \
+                 'agent.response.toolCall.params' to \"/{key}\""
+            )
+        };
+        for key in ["arguments", "args", "input", "parameters"] {
+            assert_eq!(warnings(json!({"name": "b", key: {"id": "4411"}})), [warning(key)]);
+            assert_eq!(warnings(json!({"name": "b", key: {}})), Vec::<String>::new());
+            assert_eq!(warnings(json!({"name": "b", "params": {}, key: {"id": 1}})), Vec::<String>::new());
+        }
+        assert_eq!(warnings(json!({"name": "b", "arguments": "{\"id\": 1}"})), [warning("arguments")]);
         let error = map.parse_trace(&json!({"output": "hi"})).expect_err("no text");
         assert_eq!(
             error,

@@ -66,6 +66,11 @@ pub(super) fn read_predicates(value: &Value, path: &Path<'_>, problems: &mut Pro
 }
 
 pub(super) fn read_calls(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<ExpectedCalls> {
+    if value.is_array() {
+        let help = "put the calls into 'list': {\"match\": \"exact\", \"list\": […]}".to_owned();
+        problems.push(path, Subject::Value, "'calls' must be an object, found an array".to_owned(), Some(help));
+        return None;
+    }
     let mut object = ObjectReader::open(value, path, problems)?;
     let match_mode = object.optional("match", path, problems, |value, path, problems| {
         read_enum(value, path, problems, &CallsMatch::NAMES, CallsMatch::from_name)

@@ -28,7 +28,7 @@ use crate::args::{Cli, Verb, config_flags};
 use crate::argument_error::wrapped_error;
 use crate::environment::Environment;
 use crate::printer::Printer;
-use crate::suggestion::suggest_verb;
+use crate::suggestion::{suggest_flag, suggest_verb};
 use crate::surface::Surface;
 
 /// Runs the command line and returns the exit code.
@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Includes --help and --version; clap picks the stream.
-            let error = suggest_verb(error, &Cli::command(), &environment.arguments);
+            let error = suggest_flag(suggest_verb(error, &Cli::command(), &environment.arguments));
             let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
             // There is no way to report that stderr is closed.
             let _ = match wrapped_error(&error, &environment) {

@@ -112,6 +112,12 @@ impl Printer {
         }
     }
 
+    /// Writes text that belongs on stdout to stderr, while stdout is a document.
+    pub(crate) fn write_stderr(&self, text: &str) -> io::Result<()> {
+        let text = &self.without_commands(text);
+        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), text))
+    }
+
     /// Prints text to stdout.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         self.write_stdout(text).map_err(|error| Failure::errored(error.to_string()))

@@ -1,9 +1,11 @@
 //! Progress on stderr, if it is an interactive terminal.
 
 use std::fmt::Write;
+use std::io;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use console::Term;
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::result::Outcome;
@@ -13,6 +15,13 @@ use crate::surface::Surface;
 
 /// Minimum time between updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Frames per second.
+const REFRESH_RATE: u8 = 20;
+
+/// Columns at the end of a line that stay free. indicatif fills the rest with spaces, and a line that fills the terminal
+/// would wrap, at the latest when the terminal echoes ^C.
+const FREE_COLUMNS: u16 = 3;
 
 /// Columns for the text after a bar.
 const TEXT_COLUMNS: usize = 62;
@@ -70,7 +79,6 @@ fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &st
     if !environment.stderr_is_terminal || environment.process.ci {
         return None;
     }
-    // A line that fills the terminal would wrap, at the latest when the terminal echoes ^C.
     let columns = environment.stderr_columns.unwrap_or(DEFAULT_COLUMNS);
     let width = columns.saturating_sub(TEXT_COLUMNS).clamp(MIN_BAR_COLUMNS, MAX_BAR_COLUMNS);
     let (chars, bar) = if printer.symbols.ascii {
@@ -80,12 +88,59 @@ fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &st
     };
     let template = format!("{}{template}", if total.is_some() { bar.as_str() } else { "" });
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+    let terminal = Box::new(NarrowTerminal(Term::buffered_stderr()));
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::term_like_with_hz(terminal, REFRESH_RATE));
     bar.set_style(style.with_key("left", time_left).progress_chars(chars));
     bar.set_message(message.to_owned());
     bar.enable_steady_tick(Duration::from_millis(200));
     printer.set_progress_bar(Some(bar.clone()));
     Some(bar)
+}
+
+/// Standard error, without its last columns.
+#[derive(Debug)]
+struct NarrowTerminal(Term);
+
+impl TermLike for NarrowTerminal {
+    fn width(&self) -> u16 {
+        self.0.size().1.saturating_sub(FREE_COLUMNS)
+    }
+
+    fn height(&self) -> u16 {
+        self.0.size().0
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        self.0.move_cursor_up(lines)
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        self.0.move_cursor_down(lines)
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.0.move_cursor_right(columns)
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.0.move_cursor_left(columns)
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.0.write_line(text)
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.0.write_str(text)
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.0.clear_line()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Writes the estimated time left, which is unknown before anything is done.

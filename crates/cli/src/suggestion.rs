@@ -15,6 +15,26 @@ pub(crate) fn suggest_verb(mut error: Error, root: &Command, arguments: &[String
     error
 }
 
+/// Improves the tips for an unknown flag: no flag is a value, and other programs have a flag for each output format.
+pub(crate) fn suggest_flag(mut error: Error) -> Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let format = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if flag.starts_with("--") => match flag.as_str() {
+            "--json" => Some("--format json"),
+            "--jsonl" => Some("--format jsonl"),
+            _ => None,
+        },
+        _ => return error,
+    };
+    error.remove(ContextKind::Suggested);
+    if let Some(format) = format {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(format.to_owned()));
+    }
+    error
+}
+
 /// Returns the verb nearest to an unknown word, among the verbs of its parent.
 fn nearest_verb(unknown: &str, root: &Command, arguments: &[String]) -> Option<String> {
     let mut parent = root;
@@ -35,6 +55,21 @@ mod tests {
 
     use super::*;
     use crate::args::Cli;
+
+    #[rstest]
+    #[case(&["eval", "run", "a.py", "--jsonl"], Some("'--format jsonl'"))]
+    #[case(&["check", "--json"], Some("'--format json'"))]
+    #[case(&["run", "--quite"], Some("'--quiet'"))]
+    #[case(&["run", "--xyzzy"], None)]
+    fn an_unknown_flag_is_not_suggested_as_a_value(#[case] arguments: &[&str], #[case] expected: Option<&str>) {
+        let error = Cli::try_parse_from(["karat"].iter().chain(arguments)).expect_err("an unknown flag");
+        let text = suggest_flag(error).to_string();
+        assert!(!text.contains("'-- "), "{text}");
+        match expected {
+            Some(flag) => assert!(text.contains(flag), "{text}"),
+            None => assert!(!text.contains("tip: "), "{text}"),
+        }
+    }
 
     #[rstest]
     #[case(&["rnu"], Some("run"))]

@@ -38,7 +38,7 @@ pub struct Gates {
 }
 
 /// A kind of gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Gate {
     PassRate,
@@ -49,7 +49,7 @@ pub enum Gate {
 }
 
 /// The result of checking a gate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GateResult {
     pub gate: Gate,

@@ -149,6 +149,10 @@ impl ErrorKind {
     }
 }
 
+/// How to fix a function that returns something other than the contract's form.
+pub const RETURN_HELP: &str = "return a tuple of a boolean and a string; for other forms, set KARAT_RETURNS = \
+                               \"flexible\" in the file or \"evalReturns\": \"flexible\" in karat.json";
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())

@@ -22,6 +22,7 @@ pub mod rating;
 pub mod redact;
 pub mod result;
 pub mod rubric;
+pub mod run_report;
 pub mod shard;
 pub mod staleness;
 pub mod state;

@@ -10,17 +10,30 @@ use karat_tools::overlap::{covers_cluster, covers_pair};
 
 use crate::{Brief, Draft, DraftFinding, Plan};
 
-/// Reports missing cases, given those of the project and the drafts to be written.
-pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<DraftFinding> {
+/// Reports missing cases of some tiers, given those of the project and the drafts to be written.
+pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft], tiers: &[Tier]) -> Vec<DraftFinding> {
+    let mut findings = Vec::new();
+    if tiers.contains(&Tier::Golden) {
+        findings.extend(too_few_golden_cases(brief, drafts));
+    }
+    if tiers.contains(&Tier::Labeled) {
+        findings.extend(missing_labeled_cases(brief, plan, drafts));
+    }
+    findings.retain(|finding| !brief.silenced.contains(&finding.rule));
+    findings
+}
+
+fn too_few_golden_cases(brief: &Brief, drafts: &[Draft]) -> Option<DraftFinding> {
+    let golden = brief.golden.len() + drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Golden).count();
+    let message = format!("expected {MIN_GOLDEN_CASES} to {MAX_GOLDEN_CASES} golden cases, found {golden}");
+    (golden < MIN_GOLDEN_CASES).then(|| DraftFinding::new(Rule::FewCases, "", message))
+}
+
+fn missing_labeled_cases(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<DraftFinding> {
     let drafted =
         drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Labeled).filter_map(Draft::parse_case);
     let cases: Vec<Case> = brief.labeled.iter().cloned().chain(drafted).collect();
     let mut findings = Vec::new();
-    let golden = brief.golden.len() + drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Golden).count();
-    if golden < MIN_GOLDEN_CASES {
-        let message = format!("expected {MIN_GOLDEN_CASES} to {MAX_GOLDEN_CASES} golden cases, found {golden}");
-        findings.push(DraftFinding::new(Rule::FewCases, "", message));
-    }
     for tier in &plan.tiers {
         let count = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
         if count < tier.wanted {
@@ -44,6 +57,5 @@ pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<Draft
             findings.push(DraftFinding::new(Rule::UntestedCluster, "", message));
         }
     }
-    findings.retain(|finding| !brief.silenced.contains(&finding.rule));
     findings
 }

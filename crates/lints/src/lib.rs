@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Map, Value};
 
 use self::names::RegistryIndex;
-pub use self::names::{named_tools, unknown_tool};
+pub use self::names::{PLACEHOLDER_RESULT, named_tools, unknown_tool};
 use self::prompt::Prompts;
 pub use self::rule::Rule;
 pub use self::volatile::is_volatile;

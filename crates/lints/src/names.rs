@@ -13,6 +13,9 @@ use karat_cases::{Expectation, ExpectedCall, ExpectedCalls, NO_TOOL, ParamAssert
 use karat_json::text::{shorten, text_form};
 use karat_json::{nearest, pointer_key};
 
+/// The result in the stub of a new project, which the user replaces.
+pub const PLACEHOLDER_RESULT: &str = "replace this with the tool's result";
+
 /// Caches lookups of tools and parameters.
 pub(super) struct RegistryIndex<'r> {
     registry: Option<&'r Registry>,
@@ -176,9 +179,15 @@ impl Linter<'_, '_> {
             if stubs.is_empty() && self.turn.is_none() {
                 return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
             }
-            for name in stubs.keys() {
+            for (name, stub) in stubs {
+                let pointer = format!("/stubs/{}", pointer_key(name));
                 if let Some((rule, message)) = index.missing(name) {
-                    self.add(*rule, format!("/stubs/{}", pointer_key(name)), message.clone());
+                    self.add(*rule, pointer.clone(), message.clone());
+                }
+                if stub.as_str().or(stub["result"].as_str()) == Some(PLACEHOLDER_RESULT) {
+                    let message =
+                        format!("the stub of '{}' is a placeholder: write what the tool returns", shorten(name, 80));
+                    self.add(Rule::PlaceholderStub, pointer, message);
                 }
             }
         }

@@ -154,6 +154,9 @@ rules! {
     EmptyStubs "empty-stubs" Warning Warning
         "`stubs` has at least one tool: without any, every call returns an error."
         r#"{"stubs": {}}"#
+    PlaceholderStub "placeholder-stub" Warning Error
+        "No stub has the text that `karat init` writes in place of the tool's result."
+        r#"{"stubs": {"get_weather": {"result": "replace this with the tool's result"}}}"#
     MissingStub "missing-stub" Warning Warning
         "A case with stubs has one for each tool that it expects."
         r#"{"stubs": {"get_forecast": {}}, "expect": {"toolsCalled": ["get_weather"]}}"#

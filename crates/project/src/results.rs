@@ -79,14 +79,13 @@ impl EarlierResults {
 
     /// Keeps only the cases that did not pass in their newest result.
     pub fn retain_failed(&self, loaded: &mut Vec<LoadedSuite>) -> Result<(), Error> {
-        let mut not_run = 0;
         for LoadedSuite { path, file } in loaded.iter_mut() {
             // A run can cover only some cases, so the newest result is looked up per case.
             let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
             let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
             let results = self.find_all(suite);
-            let is_in_file = |id: &&String| file.cases.iter().any(|case| case.id == **id);
-            not_run += results.first().map_or(0, |newest| newest.not_run.iter().filter(is_in_file).count());
+            // Cases that the newest run was to run, but did not.
+            let not_run: HashSet<String> = results.first().iter().flat_map(|newest| &newest.not_run).cloned().collect();
             for result in results {
                 for case in &result.cases {
                     let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));
@@ -96,16 +95,11 @@ impl EarlierResults {
             }
             let failed: HashSet<String> =
                 newest.into_iter().filter(|(_, (_, passed))| !passed).map(|(id, _)| id.to_owned()).collect();
-            file.cases.retain(|case| failed.contains(&case.id));
+            file.cases.retain(|case| failed.contains(&case.id) || not_run.contains(&case.id));
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
         if loaded.is_empty() {
-            let error = Error::nothing_selected("no case failed in the earlier results");
-            return Err(match not_run {
-                0 => error,
-                1 => error.hint("1 case did not run: run it without --only-failed"),
-                count => error.hint(format!("{count} cases did not run: run them without --only-failed")),
-            });
+            return Err(Error::nothing_selected("no case failed in the earlier results"));
         }
         Ok(())
     }
@@ -155,8 +149,19 @@ pub fn read_result(path: &Path, label: &str) -> Result<EarlierResult, Error> {
         if is_rubric_result(path) {
             return Error::invalid(message).hint("this is a rubric result; scores are not compared");
         }
+        if is_eval_file(&bytes) {
+            return Error::invalid(format!("{label} {} is an eval file, not the result of a run", path.display()))
+                .hint("pass a run such as latest, a result file, or a folder of result files");
+        }
         Error::invalid(message)
     })
+}
+
+/// Whether a file has cases to run instead of their results.
+fn is_eval_file(bytes: &[u8]) -> bool {
+    let tree: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let cases = tree.get("cases").unwrap_or(&tree).as_array();
+    cases.and_then(|cases| cases.first()).is_some_and(|case| case.get("input").or(case.get("expect")).is_some())
 }
 
 /// Reads a whole result file, with all details of its cases.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use karat_project::write_atomically;
+use karat_project::{check_writable_folder, write_atomically};
 
 use crate::workflow_commands::break_commands;
 
@@ -35,6 +35,29 @@ impl Destination {
         }
     }
 
+    /// Checks that it can be written, without changing an existing file.
+    pub fn check(&self) -> io::Result<()> {
+        let Destination::File(path) = self else { return Ok(()) };
+        if path.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+        }
+        match fs::symlink_metadata(path) {
+            // A pipe or device would block or notice that it is opened.
+            Ok(metadata) if !metadata.is_file() => return Ok(()),
+            Ok(metadata) if metadata.permissions().readonly() => return Err(read_only()),
+            Ok(_) | Err(_) => {}
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        check_writable_folder(folder).map_err(|error| {
+            let reason = match error.kind() {
+                // The folder exists, but no file can be created in it.
+                io::ErrorKind::NotFound => "no file can be created in its folder".to_owned(),
+                _ => error.to_string(),
+            };
+            io::Error::new(error.kind(), reason)
+        })
+    }
+
     /// Writes text that may contain workflow commands.
     pub fn write_commands(&self, text: &str) -> io::Result<()> {
         match self {
@@ -57,13 +80,17 @@ impl fmt::Display for Destination {
     }
 }
 
+fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")
+}
+
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         // A rename would replace the pipe, the device or the link with a file.
         Ok(metadata) if !metadata.is_file() => return fs::write(path, text),
         // A rename only needs a writable directory.
         Ok(metadata) if metadata.permissions().readonly() => {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+            return Err(read_only());
         }
         // Other errors occur when the file is written.
         Ok(_) | Err(_) => {}
@@ -102,11 +129,14 @@ mod tests {
         permissions.set_readonly(true);
         fs::set_permissions(&path, permissions).unwrap();
 
+        assert_eq!(Destination::File(path.clone()).check().unwrap_err().to_string(), "the file is read-only");
         let error = Destination::File(path.clone()).write("after").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(fs::read_to_string(&path).unwrap(), "before");
-        assert!(Destination::File(path.join("below a file")).write("x").is_err());
-        assert!(Destination::File(folder.path().to_owned()).write("x").is_err());
+        for broken in [path.join("below a file"), folder.path().to_owned()] {
+            assert!(Destination::File(broken.clone()).check().is_err());
+            assert!(Destination::File(broken).write("x").is_err());
+        }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

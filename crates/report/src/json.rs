@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
-use karat_core::event::{RunEvent, RunTotals};
 use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricSuite;
+use karat_core::run_report::RunReport;
 use serde::Serialize;
 
 use crate::json_escapes::escape_json;
-use crate::matrix::Matrix;
+use crate::matrix::matrix_of;
 use crate::record::RunRecord;
 
 /// Writes one JSON document at the end of the run.
@@ -19,18 +20,6 @@ pub struct JsonReporter {
     suites: Vec<Arc<SuiteResult>>,
     rubrics: Vec<Arc<RubricSuite>>,
     run: RunRecord,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunDocument<'d> {
-    run_id: &'d str,
-    totals: &'d RunTotals,
-    suites: &'d [Arc<SuiteResult>],
-    rubrics: &'d [Arc<RubricSuite>],
-    /// Present if the run has several agents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matrix: Option<Matrix>,
 }
 
 impl JsonReporter {
@@ -46,9 +35,14 @@ impl Reporter for JsonReporter {
             RunEvent::SuiteFinished { result, .. } => self.suites.push(Arc::clone(result)),
             RunEvent::RubricFinished { suite } => self.rubrics.push(Arc::clone(suite)),
             RunEvent::RunFinished { run_id, totals } => {
-                let (suites, rubrics) = (&self.suites, &self.rubrics);
-                let document = RunDocument { run_id, totals, suites, rubrics, matrix: Matrix::new(&self.run) };
-                write_line(&mut self.out, &document, true)?;
+                let report = RunReport {
+                    run_id: run_id.clone(),
+                    totals: totals.clone(),
+                    suites: std::mem::take(&mut self.suites),
+                    rubrics: std::mem::take(&mut self.rubrics),
+                    matrix: matrix_of(&self.run),
+                };
+                write_line(&mut self.out, &report, true)?;
             }
             RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}
         }

@@ -62,7 +62,7 @@ pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, fee
 pub use init::{EXAMPLE_MESSAGE, init_help, init_summary};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
-pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow};
+pub use matrix::matrix_of;
 pub use message::{quoted_lines, wrap_message};
 pub use overlaps::{overlap_edit_text, overlap_list_text, suggestions_text};
 pub use record::{CaseRecord, RunRecord, SuiteRecord};

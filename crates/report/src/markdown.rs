@@ -11,6 +11,7 @@ use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
 use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
+use karat_core::run_report::{Matrix, MatrixCell, MatrixRow};
 use karat_json::text::shorten;
 
 use crate::call_alignment::AlignmentRenderer;
@@ -18,7 +19,7 @@ use crate::call_text::{call_text, no_calls_text};
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
-use crate::matrix::{BEST_LEGEND, Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
+use crate::matrix::{BEST_LEGEND, best_value_line, figure_rows, matrix_of};
 use crate::record::{
     CaseRecord, Kind, RunRecord, SuiteRecord, baseline_missing_texts, escape_invisible, group_by_reason,
     unreachable_text, unreported_calls_text,
@@ -83,7 +84,7 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let mut page = Page { text: format!("## {} karat: {}\n", mark(&run.totals), totals_line(&run.totals)), limit };
     page.section("Gates", "", run.totals.gates.iter().map(gate));
     page.section("Regressions", "", of_kind(Kind::Regressed).map(regression));
-    if let Some(matrix) = Matrix::new(run) {
+    if let Some(matrix) = matrix_of(run) {
         matrix_sections(&matrix, &mut page);
     }
     if run.totals.trials.is_some() {

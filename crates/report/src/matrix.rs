@@ -2,131 +2,46 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use karat_cases::Tier;
 use karat_core::cost::dollars;
 use karat_core::result::{Outcome, TrialVerdict};
+use karat_core::run_report::{AgentFigures, Matrix, MatrixCell, MatrixRow};
 use karat_core::statistics::{percentile, rate, wilson};
-use karat_core::trials::TrialCounts;
-use serde::Serialize;
 
 use crate::duration::rounded_duration_text;
 use crate::record::{CaseRecord, RunRecord, SuiteRecord};
 
-/// The comparison of the agents of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Matrix {
-    /// In the order in which they were specified.
-    pub agents: Vec<AgentFigures>,
-    /// The agent with the lowest cost per passed case, of those that do not pass clearly less often than another.
-    pub best_value: Option<String>,
-    /// By file, in file order.
-    pub rows: Vec<MatrixRow>,
-}
-
-/// The figures of an agent. Every trial counts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentFigures {
-    pub agent: String,
-    pub passed: usize,
-    pub failed: usize,
-    /// Without a verdict, so not in the pass rate.
-    pub errored: usize,
-    /// Passed without any assertion, so not in the pass rate.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub vacuous: usize,
-    pub not_run: usize,
-    /// The share of verdicts that are passes.
-    pub pass_rate: Option<f64>,
-    /// Null unless the cost of every answer is known.
-    pub cost_usd: Option<f64>,
-    /// The cost of all answers, divided by the number of passes.
-    pub cost_per_pass_usd: Option<f64>,
-    /// Of answers with a verdict.
-    pub latency_p50_ms: Option<u64>,
-    pub latency_p95_ms: Option<u64>,
-}
-
-/// One case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MatrixRow {
-    /// The eval file, as specified by the user.
-    pub path: String,
-    pub tool_name: String,
-    pub tier: Tier,
-    pub id: String,
-    pub description: String,
-    /// One cell per agent; null if the case did not run.
-    pub cells: Vec<Option<MatrixCell>>,
-}
-
-/// The outcome of one case for one agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MatrixCell {
-    pub outcome: Outcome,
-    pub vacuous: bool,
-    pub regression: bool,
-    pub duration_ms: u64,
-    /// Present if there are several trials.
-    #[serde(rename = "tries", skip_serializing_if = "Option::is_none")]
-    pub trials: Option<TrialCounts>,
-    /// Why the case did not pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl Matrix {
-    /// Compares the agents of a run, if there are several.
-    pub fn new(run: &RunRecord) -> Option<Self> {
-        let columns = columns(run);
-        if columns.len() < 2 {
-            return None;
-        }
-        let mut agents: Vec<AgentFigures> = Vec::new();
-        for (index, column) in columns.iter().enumerate() {
-            // Agents that differ only in a secret have the same name.
-            let same = columns[..index].iter().filter(|other| other.agent() == column.agent()).count();
-            let number = if same == 0 { String::new() } else { format!(" ({})", same + 1) };
-            let agent = format!("{}{number}", column.agent());
-            agents.push(AgentFigures { agent, ..figures(&column.suites) });
-        }
-        let best_value = best_value(&agents).map(|best| agents[best].agent.clone());
-        Some(Self { best_value, rows: rows(&columns), agents })
+/// Compares the agents of a run, if there are several.
+pub fn matrix_of(run: &RunRecord) -> Option<Matrix> {
+    let columns = columns(run);
+    if columns.len() < 2 {
+        return None;
     }
+    let mut agents: Vec<AgentFigures> = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        // Agents that differ only in a secret have the same name.
+        let same = columns[..index].iter().filter(|other| other.agent() == column.agent()).count();
+        let number = if same == 0 { String::new() } else { format!(" ({})", same + 1) };
+        let agent = format!("{}{number}", column.agent());
+        agents.push(AgentFigures { agent, ..figures(&column.suites) });
+    }
+    let best_value = best_value(&agents).map(|best| agents[best].agent.clone());
+    Some(Matrix { best_value, rows: rows(&columns), agents })
 }
 
-impl MatrixRow {
-    /// Whether every agent passed the case, not vacuously.
-    pub(crate) fn passed_everywhere(&self) -> bool {
-        self.cells.iter().all(|cell| cell.as_ref().is_some_and(MatrixCell::is_plain_pass))
-    }
-}
-
-impl MatrixCell {
-    pub(crate) fn is_plain_pass(&self) -> bool {
-        self.outcome == Outcome::Passed && !self.vacuous
-    }
-
-    fn new(case: &CaseRecord<'_>) -> Self {
-        let result = case.result;
-        let reason = match result.outcome {
-            Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
-            Outcome::Passed => None,
-            Outcome::Failed | Outcome::Errored => {
-                case.reasons().first().map(|(message, _)| message.clone().into_owned())
-            }
-        };
-        Self {
-            outcome: result.outcome,
-            vacuous: result.vacuous,
-            regression: case.is_regression,
-            duration_ms: result.duration_ms,
-            trials: result.trials.as_ref().map(|trials| trials.counts()),
-            reason,
-        }
+fn matrix_cell(case: &CaseRecord<'_>) -> MatrixCell {
+    let result = case.result;
+    let reason = match result.outcome {
+        Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
+        Outcome::Passed => None,
+        Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| message.clone().into_owned()),
+    };
+    MatrixCell {
+        outcome: result.outcome,
+        vacuous: result.vacuous,
+        regression: case.is_regression,
+        duration_ms: result.duration_ms,
+        trials: result.trials.as_ref().map(|trials| trials.counts()),
+        reason,
     }
 }
 
@@ -187,7 +102,7 @@ fn rows_of(path: &str, columns: &[Column<'_>]) -> Vec<MatrixRow> {
         tier: header.tier,
         id: id.to_owned(),
         description: cases_by_id.iter().find_map(|cases| cases.get(id)).map_or_else(String::new, description),
-        cells: cases_by_id.iter().map(|cases| cases.get(id).map(MatrixCell::new)).collect(),
+        cells: cases_by_id.iter().map(|cases| cases.get(id).map(matrix_cell)).collect(),
     };
     order.into_iter().map(|(_, id)| row(id)).collect()
 }
@@ -236,11 +151,6 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// Whether the highest pass rate of all agents is above the 95 % interval of this agent's.
 fn is_clearly_worse(agent: &AgentFigures, agents: &[AgentFigures]) -> bool {
     let best = agents.iter().filter_map(|agent| agent.pass_rate).max_by(f64::total_cmp);
@@ -248,13 +158,24 @@ fn is_clearly_worse(agent: &AgentFigures, agents: &[AgentFigures]) -> bool {
     best.zip(interval).is_none_or(|(best, interval)| interval.high < best)
 }
 
-/// Returns the agent with the lowest cost per pass; ties go to the higher pass rate. An agent that is clearly worse than
+/// How far the pass rate of the best value may be below the highest, however few the cases are.
+const MAX_LOST_PASS_RATE: f64 = 0.05;
+
+/// Whether an agent's pass rate is too far below the highest of all agents to recommend it.
+fn passes_less_often(agent: &AgentFigures, agents: &[AgentFigures]) -> bool {
+    let best = agents.iter().filter_map(|agent| agent.pass_rate).max_by(f64::total_cmp).unwrap_or_default();
+    // Of 20 cases, one more failure is just within the limit.
+    let is_far_below = best - agent.pass_rate.unwrap_or_default() > MAX_LOST_PASS_RATE + 1e-9;
+    is_far_below || is_clearly_worse(agent, agents)
+}
+
+/// Returns the agent with the lowest cost per pass; ties go to the higher pass rate. An agent that passes less often than
 /// another is never the best value, however cheap.
 fn best_value(agents: &[AgentFigures]) -> Option<usize> {
     let known = agents
         .iter()
         .enumerate()
-        .filter(|(_, agent)| !is_clearly_worse(agent, agents))
+        .filter(|(_, agent)| !passes_less_often(agent, agents))
         .filter_map(|(index, agent)| Some((index, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
     // Of equal agents, choose the first.
     known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(index, ..)| index)
@@ -329,13 +250,17 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
         all if all == known => String::new(),
         all => format!("; known for {known} of {all} agents"),
     };
-    let is_cheaper = |other: &&AgentFigures| other.cost_per_pass_usd < agent.cost_per_pass_usd;
-    let cheaper =
-        match matrix.agents.iter().filter(|other| other.cost_per_pass_usd.is_some()).filter(is_cheaper).count() {
-            0 => "",
-            1 => "; a cheaper agent passes less often",
-            _ => "; cheaper agents pass less often",
-        };
+    let is_cheaper =
+        |other: &&AgentFigures| other.cost_per_pass_usd.is_some() && other.cost_per_pass_usd < agent.cost_per_pass_usd;
+    let cheaper: Vec<&AgentFigures> = matrix.agents.iter().filter(is_cheaper).collect();
+    let is_certain = cheaper.iter().all(|other| is_clearly_worse(other, &matrix.agents));
+    let cheaper = match (cheaper.len(), is_certain) {
+        (0, _) => "",
+        (1, true) => "; a cheaper agent passes less often",
+        (_, true) => "; cheaper agents pass less often",
+        (1, false) => "; a cheaper agent passed less often, in too few cases to be sure",
+        (_, false) => "; cheaper agents passed less often, in too few cases to be sure",
+    };
     format!("best value: {}, {cost} per passed case at a pass rate of {rate}{cheaper}{of_all}", name(&agent.agent))
 }
 
@@ -367,7 +292,7 @@ mod tests {
 
     #[test]
     fn best_value_is_the_lowest_cost_per_pass() {
-        assert_eq!(best_value(&[agent(None, 7), agent(Some(2.0), 7), agent(Some(1.0), 6)]), Some(2));
+        assert_eq!(best_value(&[agent(None, 7), agent(Some(2.0), 7), agent(Some(1.0), 7)]), Some(2));
         assert_eq!(best_value(&[agent(Some(1.0), 5), agent(Some(1.0), 7), agent(Some(1.0), 7)]), Some(1));
         assert_eq!(best_value(&[agent(None, 10), agent(None, 5)]), None);
     }
@@ -377,6 +302,16 @@ mod tests {
         assert_eq!(best_value(&[agent(Some(2.0), 10), agent(Some(1.0), 6)]), Some(0));
         assert_eq!(best_value(&[agent(None, 10), agent(Some(1.0), 6)]), None);
         assert_eq!(best_value(&[agent(Some(0.1), 0), agent(Some(2.0), 8)]), Some(1));
+        // Within the interval of ten cases, but ten points lower.
+        assert_eq!(best_value(&[agent(Some(2.0), 10), agent(Some(1.0), 9)]), Some(0));
+        // One case of twenty is within the limit.
+        let of_20 = |cost: f64, passed: usize| AgentFigures {
+            passed,
+            failed: 20 - passed,
+            pass_rate: rate(passed, 20),
+            ..agent(Some(cost), 0)
+        };
+        assert_eq!(best_value(&[of_20(2.0, 19), of_20(1.0, 18)]), Some(1));
         let agents = vec![agent(Some(2.0), 10), agent(Some(1.0), 6)];
         let matrix = Matrix { agents, best_value: Some(String::new()), rows: Vec::new() };
         let line = best_value_line(&matrix, |_| "a".to_owned());

@@ -50,18 +50,8 @@ impl Report {
 
     /// Checks that the report can be written, before any case runs.
     pub fn check(&self) -> Result<(), Error> {
-        let Destination::File(path) = self.destination() else {
-            return Ok(());
-        };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let created = folder.map_or(Ok(()), std::fs::create_dir_all);
-        let fail =
-            |reason: String| Err(Error::invalid(format!("cannot write the report to {}: {reason}", path.display())));
-        match created {
-            Err(error) => fail(error.to_string()),
-            Ok(()) if path.is_dir() => fail("it is a folder".to_owned()),
-            Ok(()) => Ok(()),
-        }
+        let checked = self.destination().check();
+        checked.map_err(|error| Error::invalid(format!("cannot write the report to {}: {error}", self.destination())))
     }
 }
 

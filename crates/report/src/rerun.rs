@@ -40,19 +40,21 @@ impl Reporter for FailedIds {
     }
 }
 
-/// Returns the command for the cases that did not pass, from the arguments of this run.
+/// Returns the command for the cases that did not pass, from the arguments of this run. `failed` is `None` if some cases
+/// did not run: only the results have their ids.
 pub fn rerun_command(
     arguments: &[String],
     selection: &SelectionRequest,
-    failed: &[String],
+    failed: Option<&[String]>,
     has_baseline: bool,
 ) -> String {
     let mut words = vec!["karat".to_owned()];
     let selects_failed = selection.only_failed;
     // The ids of the cases that did not pass replace the given ones, if that is not longer.
-    let lists_ids = !selects_failed && failed.len() <= MAX_IDS.max(selection.ids.len());
-    words.extend(if lists_ids { without_ids(arguments) } else { arguments.to_vec() });
-    if lists_ids {
+    let max_ids = MAX_IDS.max(selection.ids.len());
+    let listed = failed.filter(|failed| !selects_failed && failed.len() <= max_ids);
+    words.extend(if listed.is_some() { without_ids(arguments) } else { arguments.to_vec() });
+    if let Some(failed) = listed {
         for id in failed {
             // A separate value needs no quotes, unless it looks like a flag.
             if id.starts_with('-') {
@@ -123,7 +125,8 @@ mod tests {
         #[case] expected: &str,
     ) {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let command = rerun_command(&owned(arguments), &SelectionRequest::default(), &owned(failed), has_baseline);
+        let command =
+            rerun_command(&owned(arguments), &SelectionRequest::default(), Some(&owned(failed)), has_baseline);
         assert_eq!(command, expected);
     }
 
@@ -141,19 +144,26 @@ mod tests {
     }
 
     #[test]
+    fn cases_that_did_not_run_have_no_ids() {
+        let selection = SelectionRequest::default();
+        assert_eq!(rerun_command(&["run".to_owned()], &selection, None, false), "karat run --only-failed");
+        assert_eq!(rerun_command(&["run".to_owned()], &selection, None, true), "karat run --only-failed=latest");
+    }
+
+    #[test]
     fn keeps_a_selection() {
         let failed = ["a".to_owned()];
         let by_id = SelectionRequest { ids: vec!["a".to_owned(), "b".to_owned()], ..SelectionRequest::default() };
         let arguments = ["run", "--id", "a", "evals", "--id=b", "-q"].map(str::to_owned);
-        let command = rerun_command(&arguments, &by_id, &failed, false);
+        let command = rerun_command(&arguments, &by_id, Some(&failed), false);
         assert_eq!(command, "karat run evals -q --id a");
         // The rows of a table.
         let rows: Vec<String> = (1..=6).map(|row| format!("a#{row}")).collect();
         let by_table = SelectionRequest { ids: vec!["a".to_owned()], ..SelectionRequest::default() };
         let arguments = ["run", "--id", "a"].map(str::to_owned);
-        assert_eq!(rerun_command(&arguments, &by_table, &rows, false), "karat run --id a --only-failed");
+        assert_eq!(rerun_command(&arguments, &by_table, Some(&rows), false), "karat run --id a --only-failed");
         let only_failed = SelectionRequest { only_failed: true, ..SelectionRequest::default() };
         let arguments = ["run", "--only-failed"].map(str::to_owned);
-        assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");
+        assert_eq!(rerun_command(&arguments, &only_failed, Some(&failed), false), "karat run --only-failed");
     }
 }

@@ -5,6 +5,12 @@ use std::sync::Arc;
 use karat_core::judgement::EvalOptions;
 use karat_json::hash::short_hash;
 
+/// The line above an adopted evaluator.
+pub(crate) const ADOPTED_MARK: &str = "# The evaluator, unchanged.";
+
+/// Texts in a function that reads what only a case has.
+const CASE_WORDS: [&str; 4] = ["context.params", "context.reference", "context.case", "vars"];
+
 /// A validated eval function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
@@ -52,6 +58,16 @@ impl Function {
             members.insert("takesContext".to_owned(), self.takes_context.into());
         }
         options.to_string()
+    }
+
+    /// Whether it seems to read what only a case has: the reference, the parameters or the case itself.
+    pub fn reads_case(&self) -> bool {
+        let own_text = |text: &str| {
+            // The code above adapts the context for every evaluator.
+            let own = text.rsplit_once(ADOPTED_MARK).map_or(text, |(_, own)| own);
+            CASE_WORDS.iter().any(|word| own.contains(word))
+        };
+        self.takes_context && (own_text(&self.source) || self.options.helpers.values().any(|helper| own_text(helper)))
     }
 
     /// Creates a function without validation, for tests of the sandbox boundary.

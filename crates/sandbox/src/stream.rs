@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use karat_core::judgement::{ErrorKind, EvalError, Judgement, Limits};
+use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement, Limits};
 use karat_json::hash::short_hash;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -125,10 +125,12 @@ impl Sandbox {
         spawn("karat-traces", READER_STACK, read(traces, permit_receiver, work, out.clone()))?;
         let batches = Arc::new(Mutex::new(batches));
         let task = Arc::new(task.clone());
+        let responsiveness: Arc<[Responsiveness]> = task.functions.iter().map(|_| Responsiveness::default()).collect();
         for _ in 0..jobs {
             let thread = Thread {
                 worker: Worker::new(self.clone(), task.limits, task.isolation),
                 task: Arc::clone(&task),
+                responsiveness: Arc::clone(&responsiveness),
                 judged_queue: Arc::clone(&judged_queue),
                 stop: Arc::clone(&stop),
             };
@@ -210,9 +212,43 @@ fn read<K, E>(
     }
 }
 
+/// Number of consecutive timeouts after which a function that has never returned is not asked again.
+const MAX_TIMEOUTS: u32 = 5;
+
+/// Detects a function that never returns, so that not every trace takes as long as the time limit.
+#[derive(Default)]
+struct Responsiveness {
+    timeouts: AtomicU32,
+    has_returned: AtomicBool,
+}
+
+impl Responsiveness {
+    fn is_lost(&self) -> bool {
+        self.timeouts.load(Ordering::Relaxed) >= MAX_TIMEOUTS && !self.has_returned.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error of a trace about which the function is not asked.
+    fn not_run() -> EvalError {
+        EvalError::new(ErrorKind::Timeout, format!("not run: the function timed out {MAX_TIMEOUTS} times in a row"))
+    }
+
+    fn record(&self, judgement: &Judgement) {
+        match &judgement.conclusion {
+            Conclusion::Error(error) if error.kind == ErrorKind::Timeout => {
+                self.timeouts.fetch_add(1, Ordering::Relaxed);
+            }
+            // Once the function is given up, a late verdict of another thread does not change that.
+            _ if self.is_lost() => {}
+            _ => self.has_returned.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
 struct Thread<K> {
     worker: Worker,
     task: Arc<Task>,
+    /// One for each function, shared by all threads.
+    responsiveness: Arc<[Responsiveness]>,
     judged_queue: Arc<JudgedQueue<K>>,
     stop: Arc<AtomicBool>,
 }
@@ -244,7 +280,7 @@ impl<K> Thread<K> {
         if task.functions.len() <= MAX_CACHED_INSTANCES {
             for (index, trace) in batch.into_iter().enumerate() {
                 let (mut judged, trace) = trace.convert();
-                for function in &task.functions {
+                for function in 0..task.functions.len() {
                     self.judge(function, &mut judged, &trace)?;
                 }
                 self.put(number, index, judged);
@@ -253,7 +289,7 @@ impl<K> Thread<K> {
         }
         // One function at a time, so that a thread does not have to start Python for each trace.
         let mut traces: Vec<_> = batch.into_iter().map(Unjudged::convert).collect();
-        for function in &task.functions {
+        for function in 0..task.functions.len() {
             for (judged, trace) in &mut traces {
                 self.judge(function, judged, trace)?;
             }
@@ -264,12 +300,19 @@ impl<K> Thread<K> {
         ControlFlow::Continue(())
     }
 
-    fn judge(&mut self, function: &Arc<Function>, judged: &mut Judged<K>, trace: &Trace) -> ControlFlow<()> {
+    /// Judges a trace by the function with this index.
+    fn judge(&mut self, function: usize, judged: &mut Judged<K>, trace: &Trace) -> ControlFlow<()> {
         if self.is_stopped() {
             return ControlFlow::Break(());
         }
+        let responsiveness = &self.responsiveness[function];
         judged.judgements.push(match trace {
-            Ok(trace) => self.worker.judge(function, trace),
+            Ok(_) if responsiveness.is_lost() => error_judgement(Responsiveness::not_run()),
+            Ok(trace) => {
+                let judgement = self.worker.judge(&self.task.functions[function], trace);
+                responsiveness.record(&judgement);
+                judgement
+            }
             Err(error) => error_judgement(error.clone()),
         });
         ControlFlow::Continue(())

@@ -138,12 +138,16 @@ fn adopt_error(error: AdoptError, source: &str, function: Option<&str>) -> Error
             let first = names.first().cloned().unwrap_or_default();
             Error::invalid(message).hint(format!("choose one, for example: karat eval adopt {source}:{first}"))
         }
-        AdoptError::NoneFound { functions } if function.is_none() && !functions.is_empty() => {
-            Error::invalid(message).hint(format!("choose a function: {}", functions.join(", ")))
+        AdoptError::NoneFound { functions } => {
+            let found = if function.is_some() || functions.is_empty() {
+                String::new()
+            } else {
+                format!("; found: {}", functions.join(", "))
+            };
+            Error::invalid(message)
+                .hint(format!("expected the parameters of promptfoo, Braintrust, Langfuse, LangSmith, Phoenix, MLflow, DeepEval or OpenAI graders{found}"))
+                .hint("karat eval new NAME creates a function in karat's own form")
         }
-        AdoptError::NoneFound { .. } => Error::invalid(message).hint(
-            "expected the parameters of promptfoo, Braintrust, Langfuse, LangSmith, Phoenix, MLflow, DeepEval or OpenAI graders",
-        ),
         AdoptError::Unknown(_) | AdoptError::Invalid(_) => Error::invalid(message),
     }
 }

@@ -183,7 +183,12 @@ fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<Vec<MergedSuite>, Err
 }
 
 fn merge_error(path: &Path, error: &MergeError) -> Error {
-    Error::invalid(format!("cannot merge the results of {}: {error}", path.display()))
+    let message = format!("cannot merge the results of {}: {error}", path.display());
+    match error {
+        MergeError::Duplicate { .. } => Error::invalid(message)
+            .hint("a shard was run twice: pass the results of each shard once, or delete those of one run"),
+        _ => Error::invalid(message),
+    }
 }
 
 impl MergedSuite {

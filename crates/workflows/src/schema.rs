@@ -6,6 +6,7 @@ use karat_cases::{EvalFileSchema, RubricFileSchema};
 use karat_core::case_list::CaseList;
 use karat_core::result::{RunList, SavedRun, SuiteResult};
 use karat_core::rubric::RubricResult;
+use karat_core::run_report::RunReport;
 use karat_core::stored::{ImportReport, ReceiveEvent};
 use karat_evals::agreement::{
     AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison,
@@ -57,6 +58,7 @@ const FORMATS: &[Format] = &[
     ("rubric", "Rubric files", schema::<RubricFileSchema>),
     ("config", "karat.json", schema::<Config>),
     ("result", "Result files", schema::<SuiteResult>),
+    ("run", "Output of 'karat run --format json'", schema::<RunReport>),
     ("rubric-result", "Result files of rubric suites", schema::<RubricResult>),
     ("runs", "Output of 'karat runs --format json'", schema::<RunList>),
     ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PruneReport>),

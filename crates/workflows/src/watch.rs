@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use karat_agents::source_files;
 use karat_project::{discover_or_empty, table_files};
 
 use crate::functions::find_functions;
@@ -60,6 +61,15 @@ impl Watch {
     /// Returns the number of watched files.
     pub fn file_count(&self) -> usize {
         self.states.len()
+    }
+
+    /// Returns the watched files and folders that exist, without those in another folder of the list.
+    pub fn roots(&self) -> Vec<&Path> {
+        let tables = self.tables.values().flatten();
+        let all: BTreeSet<&Path> =
+            self.roots.iter().chain(tables).map(PathBuf::as_path).filter(|path| path.exists()).collect();
+        let is_inside = |path: &Path| all.iter().any(|root| *root != path && path.starts_with(root));
+        all.iter().copied().filter(|path| !is_inside(path)).collect()
     }
 
     /// Waits for a change, and then until no more files change: files that are saved together are one change.
@@ -131,7 +141,7 @@ impl Watch {
 /// Whether a file affects every case: the agent sees all tools, and any case can use a seed.
 fn affects_all_cases(path: &Path, settings: &Settings) -> bool {
     let registry = registry_root(&settings.tool_registry.path, &settings.layout.root);
-    path.starts_with(registry) || settings_files(settings).iter().any(|file| file == path)
+    path.starts_with(registry) || settings_files(settings).iter().any(|file| path.starts_with(file))
 }
 
 /// Returns the configuration and the files that it names.
@@ -150,7 +160,27 @@ fn settings_files(settings: &Settings) -> Vec<PathBuf> {
         let paths = value.command.iter().map(|word| base.join(word));
         files.extend(paths.filter(|path| !path.is_dir()));
     }
+    files.extend(settings.agent_endpoints.iter().flat_map(|agent| agent_files(&agent.value, &settings.layout.root)));
     files
+}
+
+/// Returns the files of an agent that is a function or a program of the project: the folder of its module, which may
+/// import others, or in the root the files in the same language.
+fn agent_files(endpoint: &str, root: &Path) -> Vec<PathBuf> {
+    source_files(endpoint, root).iter().flat_map(|source| with_imports(source, root)).collect()
+}
+
+/// Returns what a source file may import: its folder, or in the project's root the files with the same extension.
+fn with_imports(source: &Path, root: &Path) -> Vec<PathBuf> {
+    let Some(folder) = source.parent().filter(|folder| folder.starts_with(root)) else {
+        return vec![source.to_path_buf()];
+    };
+    if folder != root {
+        return vec![folder.to_path_buf()];
+    }
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    let siblings = entries.filter(|path| path.is_file() && path.extension() == source.extension());
+    siblings.chain([source.to_path_buf()]).collect()
 }
 
 fn roots(paths: &[PathBuf], settings: &Settings) -> Vec<PathBuf> {

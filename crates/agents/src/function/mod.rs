@@ -6,7 +6,7 @@
 mod interpreter;
 mod reply;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -75,6 +75,18 @@ impl Language {
             "python" => Some(Self::Python),
             "node" => Some(Self::JavaScript),
             _ => None,
+        }
+    }
+
+    /// Returns the files of the project that may define a function.
+    pub(crate) fn source_candidates(self, name: &str, root: &Path) -> Vec<PathBuf> {
+        let Ok((module, _)) = self.split(name) else { return Vec::new() };
+        match self {
+            Self::Python => {
+                let path = root.join(module.replace('.', "/"));
+                vec![path.with_extension("py"), path.join("__init__.py")]
+            }
+            Self::JavaScript => vec![root.join(module)],
         }
     }
 
@@ -265,6 +277,14 @@ impl Agent for FunctionAgent {
 
     fn mode(&self, _case: &Case) -> Mode {
         Mode::Endpoint
+    }
+
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let process = self.load().await?;
+            PooledProcess::new(&self.pool).put_back(process);
+            Ok(())
+        })
     }
 
     fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {

@@ -52,6 +52,20 @@ impl std::fmt::Debug for Provider {
     }
 }
 
+impl Provider {
+    /// Whether it is a server on this machine that needs no key, and so has no price.
+    pub fn is_local(&self) -> bool {
+        let needs_no_key = KnownProvider::by_name(&self.name).is_none_or(|known| !known.needs_key);
+        let host = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        let is_local_host = host.starts_with("127.")
+            || host.starts_with("[::1]")
+            || host.split(':').next().is_some_and(|name| name.eq_ignore_ascii_case("localhost"));
+        needs_no_key && self.key.is_none() && is_local_host
+    }
+}
+
 /// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownProvider {
@@ -210,3 +224,36 @@ impl ProviderConfig {
 
 /// Kinds of agents other than models.
 const RESERVED_NAMES: [&str; 5] = ["http", "https", "scripted", "command", "mcp"];
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("ollama", "http://localhost:11434/v1", None, true)]
+    #[case("openai-compatible", "http://127.0.0.1:8080", None, true)]
+    #[case("house", "http://[::1]:8080/v1", None, true)]
+    // A key may be that of a proxy to a paid model.
+    #[case("openai-compatible", "http://localhost/v1", Some("sk-1"), false)]
+    #[case("openai", "http://localhost/v1", None, false)]
+    #[case("vllm", "http://models.example.com/localhost", None, false)]
+    #[case("vllm", "http://localhost.example.com/v1", None, false)]
+    fn a_local_provider_needs_no_key(
+        #[case] name: &str,
+        #[case] base_url: &str,
+        #[case] key: Option<&str>,
+        #[case] expected: bool,
+    ) {
+        let provider = Provider {
+            name: name.to_owned(),
+            api: Api::Openai,
+            base_url: base_url.to_owned(),
+            is_base_url_configured: true,
+            key: key.map(str::to_owned),
+            headers: Vec::new(),
+        };
+        assert_eq!(provider.is_local(), expected);
+    }
+}

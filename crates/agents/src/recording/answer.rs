@@ -204,7 +204,7 @@ impl RecordedError {
                 let UnusableReply { text, usage } = *reply;
                 (false, Some(RecordedUnusableReply { text: text.into(), usage }))
             }
-            // Budget errors are not recorded; a replayed error says nothing about the connection.
+            // Budget errors are not recorded; for the connection see `as_replayed`.
             AgentErrorCause::NoAnswer | AgentErrorCause::Unreachable { .. } | AgentErrorCause::Budget => (false, None),
         };
         Self { message: message.into(), elapsed_ms, timed_out, unusable }
@@ -223,6 +223,15 @@ impl RecordedError {
         };
         AgentError { cause, ..AgentError::new(message, Duration::from_nanos(nanos)) }
     }
+}
+
+/// Returns an error as a replay returns it: without the connection, of which a replay says nothing.
+pub(super) fn as_replayed(error: &AgentError) -> AgentError {
+    let mut error = error.clone();
+    if matches!(error.cause, AgentErrorCause::Unreachable { .. }) {
+        error.cause = AgentErrorCause::NoAnswer;
+    }
+    error
 }
 
 /// Redacts secrets in an error.

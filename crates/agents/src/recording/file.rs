@@ -4,7 +4,7 @@ use karat_core::port::AgentError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, RecordedError};
+use super::answer::{Answer, RecordedError, as_replayed};
 use super::key::Key;
 
 const FORMAT_VERSION: u64 = 1;
@@ -44,8 +44,9 @@ pub(super) fn write<A: Answer>(key: &Key, outcome: &Result<A, AgentError>) -> Re
     let mut bytes = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
     bytes.push(b'\n');
     // An unreadable recording, such as an answer nested too deeply to parse, must fail now and not at replay.
+    let replayed = outcome.as_ref().map_err(as_replayed);
     match read::<A>(key, &bytes) {
-        Ok(read) if read == *outcome => Ok(bytes),
+        Ok(read) if read.as_ref().map_err(AgentError::clone) == replayed => Ok(bytes),
         Ok(_) => Err("it cannot be read back unchanged".to_owned()),
         Err(error) => Err(format!("it cannot be read back: the file {error}")),
     }

@@ -132,6 +132,15 @@ async fn the_whole_reply_may_be_the_text() {
 #[case(json!({"response": "", "toolCalls": [{"name": "a"}, "b"]}), "tool call 1 of the reply has no name at '/name'")]
 #[case(json!({"response": "", "toolCalls": [{"name": null}]}), "tool call 0 of the reply has no name at '/name'")]
 #[case(
+    json!({"response": "", "toolCalls": [{"function": {"name": "a", "arguments": "{}"}}]}),
+    "tool call 0 of the reply has no name at '/name': for calls in OpenAI's form set 'agent.response.toolCall' to \
+     {\"name\": \"/function/name\", \"params\": \"/function/arguments\"}"
+)]
+#[case(
+    json!({"response": "", "toolCalls": [{"tool": "a"}]}),
+    "tool call 0 of the reply has no name at '/name': set 'agent.response.toolCall.name' to \"/tool\""
+)]
+#[case(
     json!({"response": "", "toolCalls": [{"name": "t", "success": 1}]}),
     "tool call 0 of the reply ('t') has a 'success' that is a number"
 )]

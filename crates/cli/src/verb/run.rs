@@ -13,8 +13,8 @@ use karat_core::port::DISK_FULL;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::{
-    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, not_stored_warnings,
-    rerun_command, with_run_ids,
+    ConsoleReporter, ConsoleSettings, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted,
+    not_stored_warnings, rerun_command, with_run_ids,
 };
 use karat_workflows::run_suites::{Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error, relative_run_id};
@@ -80,11 +80,14 @@ async fn run_once(
     let status = finish(&outcome, context, surface.printer);
     report_result_files(&outcome, status, context, surface.printer);
     let failed_ids = failed_ids.into_ids();
+    let is_complete = !outcome.totals.interrupted;
     // A watched run is repeated anyway.
-    if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
+    if (!failed_ids.is_empty() || !is_complete) && !args.watch {
         let has_baseline = context.settings.baseline.is_some();
-        let command = rerun_command(&arguments, &selection(&args.selection), &failed_ids, has_baseline);
-        surface.printer.note(&format!("to rerun what did not pass: {command}"));
+        let failed_ids = is_complete.then_some(&failed_ids[..]);
+        let command = rerun_command(&arguments, &selection(&args.selection), failed_ids, has_baseline);
+        let what = if is_complete { "rerun what did not pass" } else { "run the other cases, and those that failed" };
+        surface.printer.note(&format!("to {what}: {command}"));
     }
     Ok(report_recordings(&outcome, status, surface.printer))
 }
@@ -102,6 +105,9 @@ pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context
 
 pub(crate) fn parse_reports(texts: &[String], format: RunFormat) -> Result<Vec<Report>, Failure> {
     let reports = texts.iter().map(|report| Report::parse(report)).collect::<Result<Vec<_>, _>>()?;
+    if reports.iter().filter(|report| report.is_stdout()).count() > 1 {
+        return Err(Failure::invalid("cannot write two reports to stdout; write one of them to a file"));
+    }
     if format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
         return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
     }
@@ -140,9 +146,11 @@ pub(crate) fn reporters(
     let Surface { environment, printer, .. } = surface;
     reports.iter().try_for_each(Report::check)?;
     let is_annotated = reports.iter().any(|report| matches!(report, Report::Github(Destination::Stdout)));
-    // Annotate the log, unless a report does so already or stdout is JSON.
-    let annotate = environment.github_actions && format == RunFormat::Human && !is_annotated;
-    let mut all = vec![console(format, printer, annotate || is_annotated)];
+    // Workflow commands belong into the log; any other report on stdout is a document of its own.
+    let is_document = format != RunFormat::Human || (!is_annotated && reports.iter().any(Report::is_stdout));
+    // Annotate the log, unless a report does so already or stdout is a document.
+    let annotate = environment.github_actions && !is_document && !is_annotated;
+    let mut all = vec![console(format, printer, is_document, annotate || is_annotated)];
     let folder = environment.repository_folder();
     all.extend(reports.into_iter().map(|report| report.reporter(&folder)));
     if annotate {
@@ -157,15 +165,19 @@ pub(crate) fn reporters(
     Ok(all)
 }
 
-fn console(format: RunFormat, printer: &Arc<Printer>, has_annotations: bool) -> Box<dyn Reporter> {
+fn console(format: RunFormat, printer: &Arc<Printer>, is_document: bool, has_annotations: bool) -> Box<dyn Reporter> {
     let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write + Send>;
     match format {
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
         RunFormat::Jsonl => Box::new(JsonLinesReporter::new(stdout())),
         RunFormat::Human => {
-            let settings = printer.console();
             let printer = Arc::clone(printer);
-            let console = ConsoleReporter::new(settings, Box::new(move |text| printer.write_stdout(text)));
+            let console = if is_document {
+                let settings = ConsoleSettings { palette: printer.stderr_palette, ..printer.console() };
+                ConsoleReporter::new(settings, Box::new(move |text| printer.write_stderr(text)))
+            } else {
+                ConsoleReporter::new(printer.console(), Box::new(move |text| printer.write_stdout(text)))
+            };
             Box::new(if has_annotations { console.with_annotations() } else { console })
         }
     }

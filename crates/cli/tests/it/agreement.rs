@@ -109,7 +109,6 @@ fn compares_an_eval_with_ratings() {
       newest week 0.900, earlier weeks 0.900: not significant (p = 1.000)
 
       ✓ accuracy 0.900 (must be at least 0.8)
-      ✓ contradiction rate 0.100 (must be at most 0.15)
       ✓ error rate 0.027 (must be at most 0.1)
 
     agreement between raters
@@ -147,10 +146,9 @@ fn an_older_version_raises_alerts() {
       error rate           0.027  [0.005, 0.138]    1 of 37
 
       ✗ accuracy 0.633 (must be at least 0.8)
-      ✗ contradiction rate 0.367 (must be at most 0.15)
       ✓ error rate 0.027 (must be at most 0.1)
 
-    1 eval: 2 alerts
+    1 eval: 1 alert
     ----- stderr -----
     ");
 }
@@ -207,7 +205,7 @@ fn reads_thresholds_from_the_environment() {
 #[case(&["eval", "agreement", "refund", "--version", "7"], 2, "version 7 of eval_refund not found in the store")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "did you mean 0.8?")]
-#[case(&["eval", "agreement"], 2, "<NAME>")]
+#[case(&["eval", "agreement"], 2, "missing the name of an eval")]
 #[case(&["eval", "compare", "refund", "1", "1"], 2, "cannot compare version 1 with itself")]
 #[case(&["eval", "compare", "1", "2"], 2, "for example: karat eval compare NAME 1 2")]
 #[case(&["eval", "compare", "refund@1", "tone@2"], 2, "different evals: 'refund' and 'tone'")]
@@ -236,7 +234,6 @@ fn reports_nothing_to_compare_without_ratings() {
       nothing to compare: no judged trace is rated good or bad
 
       ⚠ accuracy: no data (must be at least 0.8)
-      ⚠ contradiction rate: no data (must be at most 0.15)
       ⚠ error rate 0.000 (must be at most 0.1); too little data: 1 of 20
 
     1 eval: no alerts; too little data for 1
@@ -317,4 +314,15 @@ fn a_worse_version_fails() {
     assert_eq!((&comparison["better"], &comparison["worse"]), (&2.into(), &10.into()));
     assert_eq!((&comparison["direction"], &comparison["common_traces"]), (&"worse".into(), &37.into()));
     assert_eq!(comparison["changed"].as_array().map(Vec::len), Some(14));
+}
+
+#[test]
+fn a_missing_name_is_explained() {
+    let output = project().run(["eval", "agreement"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(
+        output.stderr.contains("hint: karat eval agreement NAME, or karat eval agreement --all"),
+        "{}",
+        output.stderr
+    );
 }

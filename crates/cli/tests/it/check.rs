@@ -31,6 +31,20 @@ fn shows_findings_in_their_source() {
     insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
+      × ls-get-weather-1: the registry has no tool 'get_wether' (did you mean
+      │ 'get_weather'?) (unknown-tool)
+        ╭─[evals/get-weather.labeled.json:15:6]
+     15 │      "get_wether"
+        ·      ────────────
+        ╰────
+
+      × ls-get-weather-1: use 'toolsCalled' or 'toolsAcceptable', not both
+      │ (both-routing-kinds)
+        ╭─[evals/get-weather.labeled.json:17:5]
+     17 │     "toolsAcceptable": [
+        ·     ─────────────────
+        ╰────
+
       ⚠ Tool get_weather is version 2.0.0, evals were generated for 1.0.0. Schema
       │ may have changed. (stale)
        ╭─[evals/get-weather.labeled.json:2:2]
@@ -52,20 +66,6 @@ fn shows_findings_in_their_source() {
         ╭─[evals/get-weather.labeled.json:13:4]
      13 │    "expect": {
         ·    ────────
-        ╰────
-
-      × ls-get-weather-1: the registry has no tool 'get_wether' (did you mean
-      │ 'get_weather'?) (unknown-tool)
-        ╭─[evals/get-weather.labeled.json:15:6]
-     15 │      "get_wether"
-        ·      ────────────
-        ╰────
-
-      × ls-get-weather-1: use 'toolsCalled' or 'toolsAcceptable', not both
-      │ (both-routing-kinds)
-        ╭─[evals/get-weather.labeled.json:17:5]
-     17 │     "toolsAcceptable": [
-        ·     ─────────────────
         ╰────
 
     1 tool, 1 file, 1 case: 0 invalid, 2 errors, 3 warnings
@@ -176,4 +176,28 @@ fn reports_only_findings_about_the_tools_of_the_given_files() {
     assert_eq!(quiet.stdout.lines().count(), 1, "{}", quiet.stdout);
     let strict = project.run(["check", "-q", "--strict"]);
     assert!(strict.code == Some(1) && strict.stdout.lines().count() > 1, "{}", strict.both());
+}
+
+#[test]
+fn invalid_files_and_errors_come_first() {
+    let warned = case("gs-a-001", "hi", json!({"toolsCalled": ["t"]}));
+    let mut wrong = case("gs-b-001", "hi", json!({"toolsCalled": ["t"], "toolsNotCalled": ["t"]}));
+    wrong["description"] = json!("contradicts itself");
+    let project = project()
+        .file("evals/a.golden.json", json!([warned]))
+        .file("evals/b.golden.json", json!([wrong]))
+        .file("evals/c.golden.json", "[");
+    let stdout = project.run(["check"]).stdout;
+    let position = |text: &str| stdout.find(text).unwrap_or_else(|| panic!("no {text} in {stdout}"));
+    assert!(position("c.golden.json") < position("(contradiction)"), "{stdout}");
+    assert!(position("(contradiction)") < position("a.golden.json"), "{stdout}");
+}
+
+#[test]
+fn a_placeholder_stub_is_a_warning() {
+    let mut stubbed = case("gs-t-001", "hi", json!({"toolsCalled": ["t"]}));
+    stubbed["stubs"] = json!({"t": {"result": "replace this with the tool's result"}});
+    let project = project().file("evals/t.golden.json", json!([stubbed]));
+    let output = project.run(["check"]);
+    assert!(output.stdout.contains("(placeholder-stub)"), "{}", output.stdout);
 }

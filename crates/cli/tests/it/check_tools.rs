@@ -149,8 +149,7 @@ fn rejects_unknown_rules() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --silence/get_weather: 'get_weather' must be an array of rules or "*",
-      found a string
+    error: --silence: 'get_weather' must be an array of rules or "*", found a string
     hint: for example ["description-trigger"], or "*" for all rules
     "#);
 }
@@ -162,13 +161,6 @@ fn an_overlap_needs_an_ambiguous_case() {
     insta::assert_snapshot!(project.run(["check", "--silence", "{}"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
-      ⚠ ls-get-weather-001: this set can never match, since it contains a tool
-      │ that 'toolsNotCalled' forbids (unused-assertion)
-        ╭─[evals/get-weather.labeled.json:10:5]
-     10 │     [
-        ·     ─
-        ╰────
-
       × no ambiguous case covers the overlap of 'get_forecast' and 'get_weather'
       │ (untested-overlap)
        ╭─[evals/overlap-map.json:4:4]
@@ -177,6 +169,13 @@ fn an_overlap_needs_an_ambiguous_case() {
        ╰────
       help: add a case with "difficulty": "ambiguous" and both tools in
             'toolsAcceptable', e.g. [["get_forecast"], ["get_weather"]]
+
+      ⚠ ls-get-weather-001: this set can never match, since it contains a tool
+      │ that 'toolsNotCalled' forbids (unused-assertion)
+        ╭─[evals/get-weather.labeled.json:10:5]
+     10 │     [
+        ·     ─
+        ╰────
 
     2 tools, 1 file, 1 case: 0 invalid, 1 error, 1 warning
     ----- stderr -----
@@ -342,4 +341,15 @@ fn the_list_of_omitted_findings_fits_the_terminal() {
     assert!(output.stdout.contains("also: a_tool_of_some_length_1 (tools.json:8), a_"), "{}", output.both());
     assert!(output.stdout.contains("and 9 more\n"), "{}", output.both());
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.both());
+}
+
+#[test]
+fn a_tool_of_an_unreadable_source_is_reported_once() {
+    let calls = |id: &str| case(id, id, json!({"toolsCalled": ["search"], "responseContains": ["a", "b"]}));
+    let project = project()
+        .file("karat.json", json!({"mcpServers": {"shell": {"command": ["false"]}}}))
+        .file("evals/search.golden.json", json!([calls("gs-search-001"), calls("gs-search-002")]));
+    let stdout = project.run(["check"]).stdout;
+    assert_eq!(stdout.matches("(tool-not-known)").count(), 1, "{stdout}");
+    assert!(stdout.contains("also: gs-search-002 (evals/search.golden.json:"), "{stdout}");
 }

@@ -53,7 +53,7 @@ fn lists_regressions_first() {
       1 without a verdict
         gs-x-003  HTTP 500
       1 still passing
-      overall: 1 worse, 1 better: too few changes to show a trend (p = 1.000)
+      overall: 1 worse, 1 better: too few changes to tell a trend from chance (p = 1.000)
 
     ----- stderr -----
     ");
@@ -198,7 +198,7 @@ fn shows_messages_in_full_and_agrees_with_its_statistics() {
         gs-get_shipping_status-002  toolsCalled: expected ['get_shipping_status']
                                     but got ['cancel_the_order_that_was_not_meant']
       0 still passing
-      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
+      overall: 2 worse, 0 better: too few changes to tell a trend from chance (p = 0.500)
 
     ----- stderr -----
     ");

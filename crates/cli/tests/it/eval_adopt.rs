@@ -75,3 +75,15 @@ fn lists_the_evaluators_of_a_file() {
     assert!(output.stdout.contains("def b(output, expected):\n    return 0\n"), "{}", output.stdout);
     assert!(!project.path().join("evals/functions/b.py").exists());
 }
+
+#[test]
+fn an_unknown_form_is_explained() {
+    let project = project_with_python().file("plain.py", "def foo(a):\n    return a\n");
+    for source in ["plain.py", "plain.py:foo"] {
+        let output = project.run(["eval", "adopt", source]);
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        let stderr = output.unwrapped_stderr();
+        assert!(stderr.contains("hint: expected the parameters of promptfoo"), "{stderr}");
+        assert!(stderr.contains("hint: karat eval new NAME") && !stderr.contains("name a function"), "{stderr}");
+    }
+}

@@ -254,7 +254,7 @@ fn reads_several_files_and_names_the_file_of_a_broken_line() {
 #[case(&["eval", "run", "hello", "--traces", "-", "--limit-ms", "5001"], "error: --limit-ms must be between 1 and 5000\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--limit-mb", "0"], "error: --limit-mb must be between 1 and 50\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--jobs", "0"], "error: --jobs must be between 1 and 1024\n")]
-#[case(&["eval", "run", "hello", "--traces", "-", "--eval-limits", "{\"timeMs\": 9000}"], "error: --eval-limits/timeMs: 'timeMs' must be at most 5000, found 9000\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--eval-limits", "{\"timeMs\": 9000}"], "error: --eval-limits: 'timeMs' must be at most 5000, found 9000\n")]
 #[case(&["eval", "run", "hello", "other.py", "--traces", "t.jsonl"], "error: duplicate function 'eval_hello' in evals/functions/hello.py and other.py\nhint: rename one of them\n")]
 fn rejects_invalid_arguments_before_the_run(#[case] arguments: &[&str], #[case] expected: &str) {
     let project = project()
@@ -360,6 +360,55 @@ fn isolation_does_not_change_verdicts_of_stateless_functions() {
 }
 
 #[test]
+fn a_function_that_never_returns_is_given_up() {
+    let looping = "def eval_loop(trace):\n    while True:\n        pass\n";
+    let project = project_with_python()
+        .file("loop.py", looping)
+        .file("fine.py", "def eval_fine(trace):\n    return True, ''\n")
+        .file("t.jsonl", trace("a", &json!("hello")).repeat(40));
+    let flags = ["--traces", "t.jsonl", "--limit-ms", "200", "--jobs", "2"];
+    let output = project.run([&["eval", "run", "loop.py", "fine.py"], &flags[..]].concat());
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    assert!(output.stdout.contains("not run: the function timed out 5 times in a row"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("40 passed (100.0%)") || output.stdout.contains("40 passed (100%)"),
+        "{}",
+        output.stdout
+    );
+    let rows = rows(&project.run([&["eval", "run", "loop.py", "--format", "jsonl"], &flags[..]].concat()).stdout);
+    let ran = rows.iter().filter(|row| !row["error"].as_str().unwrap().starts_with("not run")).count();
+    // The threads may each have started one more.
+    assert!((5..=6).contains(&ran) && rows.len() == 40, "{ran} of {}", rows.len());
+}
+
+#[test]
+fn the_summary_says_how_to_return_other_forms() {
+    let project = project_with_python()
+        .file("e.py", "def eval_bool(trace):\n    return len(trace['steps']) > 0\n")
+        .file("t.jsonl", trace("a", &json!("hello")));
+    let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
+    assert_eq!(output.code, Some(3), "{}", output.both());
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("for other forms, set KARAT_RETURNS = \"flexible\""), "{}", output.stdout);
+}
+
+#[test]
+fn warns_about_a_function_that_reads_what_only_a_case_has() {
+    let adopted = "def get_assert(output, context):\n    return context['vars'].get('city', '') in output\n";
+    let project = project_with_python()
+        .file("assert.py", adopted)
+        .file("e.py", "def eval_e(trace, context):\n    return True, str(context)\n")
+        .file("t.jsonl", trace("a", &json!("hello")));
+    let written = project.run(["eval", "adopt", "assert.py", "--name", "city"]);
+    assert_eq!(written.code, Some(0), "{}", written.both());
+    let warning = "warning: eval_city reads the context of a case, which traces do not have";
+    let output = project.run(["eval", "run", "city", "--traces", "t.jsonl"]);
+    assert!(output.unwrapped_stderr().contains(warning), "{}", output.both());
+    let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
+    assert!(!output.stderr.contains("warning"), "{}", output.both());
+}
+
+#[test]
 #[cfg(unix)]
 fn shows_progress_at_a_terminal_and_removes_it() {
     let function = "def eval_x(trace):\n    return sum(range(20000)) > 0, 'fine'\n";
@@ -370,6 +419,9 @@ fn shows_progress_at_a_terminal_and_removes_it() {
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
     session.exp_regex("[0-9]+% [0-9]+ passed, 0 failed, .* left").expect("a progress bar");
     let rest = session.exp_eof().expect("karat exits");
+    // A line of 80 columns would wrap when the terminal echoes ^C.
+    let plain = rest.split("\u{1b}[2K").next().expect("a line").trim_end_matches('\r');
+    assert!(plain.chars().count() < 80, "{plain:?}");
     let bar = rest.rsplit("\u{1b}[2K").next().expect("split returns at least one part");
     assert!(bar.contains("2000") && !bar.contains("left"), "the bar is not removed: {bar:?}");
 }

@@ -1,6 +1,7 @@
 //! Output for cases that did not pass and agents that are unreachable.
 
 use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
 use serde_json::{Value, json};
 
 use crate::support::{case, ok_case, only_result, project, script};
@@ -212,6 +213,32 @@ fn text_cannot_issue_workflow_commands() {
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
     let called = &document["suites"][0]["cases"][0]["details"]["toolsCalled"][0];
     assert_eq!(called, "##[stop-commands]tok2", "the value is unchanged");
+}
+
+#[rstest::rstest]
+#[case("junit=-", "<?xml ", "</testsuites>\n")]
+#[case("markdown=-", "#", "\n")]
+fn a_report_has_stdout_for_itself(#[case] report: &str, #[case] start: &str, #[case] end: &str) {
+    let project = always(&json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
+    let output = project.run(["run", "--no-store", "--report", report]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.starts_with(start) && output.stdout.ends_with(end), "{}", output.stdout);
+    assert!(!output.stdout.contains("═══") && output.stderr.contains("0/1 passed"), "{}", output.both());
+    let both = project.run(["run", "--no-store", "--report", report, "--report", "github=-"]);
+    assert_eq!((both.code, both.stdout.as_str()), (Some(2), ""), "{}", both.both());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_stops_the_run_before_any_case() {
+    let server = ScriptedServer::start(json!({"m": {"response": "ok"}}));
+    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let run = ["run", "--no-store", "--agent-endpoint", &server.endpoint(), "--report", "junit=/proc/x.xml"];
+    let output = project.run(run);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert_eq!((server.request_count(), output.stdout.as_str()), (0, ""));
+    let error = "error: cannot write the report to /proc/x.xml: no file can be created in its folder";
+    assert!(output.unwrapped_stderr().contains(error), "{}", output.stderr);
 }
 
 #[test]

@@ -87,15 +87,17 @@ fn hangs_and_exceptions_affect_one_case_each() {
 }
 
 #[test]
-fn a_function_that_cannot_be_loaded_is_unreachable() {
-    let messages: Vec<String> = (0..9).map(|number| format!("message {number}")).collect();
-    let project = project_with("python:agent:anwser", &messages);
+fn a_function_that_cannot_be_loaded_stops_the_run() {
+    let project = project_with("python:agent:anwser", &["a".to_owned(), "b".to_owned()]);
     let output = project.run(["run"]);
-    let error = "cannot load 'agent:anwser': 'agent' has no 'anwser'; did you mean 'answer'?";
-    assert_eq!(output.code, Some(3), "{}", output.filtered());
-    let result = only_result(&project, "evals/results");
-    assert_eq!(result["cases"][0]["error"], error);
-    assert_eq!(result["cases"][8]["error"], "not run: the agent cannot be reached");
+    let error = "error: cannot load 'agent:anwser': 'agent' has no 'anwser'; did you mean 'answer'?";
+    assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{}", output.filtered());
+    assert!(output.unwrapped_stderr().contains(error), "{}", output.stderr);
+    assert_eq!(project.files_in("evals/results", ".json").len(), 0);
+    // A replay does not need the function.
+    project.write("evals/recordings/notes.txt", "no recordings yet");
+    let replayed = project.run(["run", "--replay=strict"]);
+    assert!(replayed.stdout.contains("no recording for this request"), "{}", replayed.both());
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn a_model_project_gets_tools_and_stubs() {
     // The findings match the printed next steps.
     let checked = project.run(["check"]);
     assert_eq!(checked.code, Some(0), "{}", checked.both());
-    let expected = ["few-proof-values", "description-trigger", "0 errors, 2 warnings"];
+    let expected = ["few-proof-values", "description-trigger", "placeholder-stub", "0 errors, 3 warnings"];
     let has_all = expected.iter().all(|text| checked.stdout.contains(text));
     assert!(has_all, "{}", checked.both());
 }

@@ -33,6 +33,11 @@ fn an_interrupted_run_writes_finished_cases() {
     assert_eq!(result["cases"][0]["id"], "gs-x-001");
     assert_eq!(result["summary"]["notRun"], 2);
     assert_eq!(result["notRun"], json!(["gs-x-002", "gs-x-003"]));
+    let endpoint = server.endpoint();
+    let command = format!("karat run --agent-endpoint {endpoint} --only-failed");
+    assert!(output.unwrapped_stderr().contains(&command), "{}", output.stderr);
+    let list = project.run(["run", "--only-failed", "--list"]).stdout;
+    assert!(!list.contains("gs-x-001") && list.contains("gs-x-002") && list.contains("gs-x-003"), "{list}");
 }
 
 /// Waits for the first line of a file.

@@ -351,6 +351,6 @@ fn a_case_without_a_tool_result_is_errored() {
     let outcomes: Vec<&Value> =
         result["cases"].as_array().expect("cases").iter().map(|case| &case["outcome"]).collect();
     assert_eq!(outcomes, ["errored", "failed", "passed"], "{}", output.both());
-    let error = "the MCP server 'shell' exited during the call (exit status: 7); output: last words";
+    let error = "the MCP server 'shell' exited during the call die {} (exit status: 7); output: last words";
     assert_eq!(result["cases"][0]["error"], error);
 }

@@ -226,6 +226,22 @@ fn warns_once_about_an_unknown_price() {
 }
 
 #[test]
+fn a_local_model_needs_no_price() {
+    let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500]}}));
+    let project = model_project(&server)
+        .file("karat.json", config(json!({"agentEndpoint": "openai-compatible:good"})))
+        .file("evals/x.golden.json", many_cases(1))
+        .env("OPENAI_COMPATIBLE_BASE_URL", format!("{}/v1", server.base_url()));
+    // The server refuses calls without a key.
+    let output = project.run(["run"]);
+    assert!(!output.stderr.contains("unknown price") && server.request_count() == 1, "{}", output.both());
+    let keyed = project.command(["run"]).env("OPENAI_COMPATIBLE_API_KEY", KEY).run();
+    assert!(keyed.stderr.contains("unknown price of openai-compatible:good"), "{}", keyed.stderr);
+    let output = project.run(["run", "--max-cost-usd", "1"]);
+    assert!(output.stderr.contains("'maxCostUsd' cannot be enforced"), "{}", output.stderr);
+}
+
+#[test]
 fn several_models_share_one_budget() {
     let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500]}}));
     // A call costs 0.006.

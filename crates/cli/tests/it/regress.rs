@@ -213,6 +213,9 @@ fn check_fails_on_a_removed_but_not_on_an_archived_case() {
     assert_eq!((output.code, output.stdout.contains("1 file, 1 case")), (Some(0), true), "{}", output.stdout);
     // Ids are not reused.
     project.run(["regress", "archive", "rg-get-weather-002"]);
+    assert_eq!(project.read_json(FILE)["cases"], json!([]));
+    let run = project.run(["run", "--agent-endpoint", "scripted:none.json"]);
+    assert!(!run.stderr.contains("has no cases"), "{}", run.both());
     assert!(add(&project, "three").stdout.contains("rg-get-weather-003"));
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001"]).filtered(), @"
     exit: 2

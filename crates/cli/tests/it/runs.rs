@@ -69,7 +69,7 @@ fn shows_a_case_in_full() {
     for expected in [
         "✗ gs-x-001  regression",
         "  message\n    a\n",
-        "    no\n    → get_weather({\"city\": \"Rome\"})\n",
+        "  tool calls\n    → get_weather({\"city\": \"Rome\"})\n  answer after [TIME]\n    no\n",
         "    ✓ responseNonEmpty\n    ✗ responseContains: expected 'ok' in response but not found\n",
         "    — maxLength: not judged, since an earlier assertion failed\n",
     ] {
@@ -83,6 +83,7 @@ fn shows_a_case_in_full() {
     assert_eq!(case["trials"][0]["assertions"].as_array().unwrap().len(), 3);
     let failed = project.run(["show", "--failed"]).stdout;
     assert!(failed.contains("gs-x-001") && failed.contains("gs-x-002") && failed.contains("HTTP 500"), "{failed}");
+    assert!(failed.contains("\n2 cases: 0 passed, 1 failed, 1 errored\n"), "{failed}");
     insta::assert_snapshot!(project.run(["show", "latest", "gs-x-003"]).filtered_stderr(), @"
     error: run [RUN_ID] has no case 'gs-x-003'
     hint: did you mean 'gs-x-001'?
@@ -146,7 +147,7 @@ fn an_incomplete_run_is_marked() {
       1 regression
         gs-x-002  responseContains: expected 'ok' in response but not found
       1 still passing
-      overall: 1 worse, 0 better: too few changes to show a trend (p = 1.000)
+      overall: 1 worse, 0 better: too few changes to tell a trend from chance (p = 1.000)
 
     y — golden evals
       2 not run now

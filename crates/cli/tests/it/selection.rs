@@ -191,18 +191,25 @@ fn warns_about_tools_that_the_registry_lacks() {
 
 /// As after an interruption.
 #[test]
-fn only_failed_names_the_number_of_cases_that_did_not_run() {
+fn only_failed_selects_cases_that_did_not_run() {
     let project = project_with_suites();
     assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
     let path = project.files_in("results", ".json").remove(0);
     let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     result["notRun"] = json!(["gs-x-002"]);
     std::fs::write(&path, result.to_string()).unwrap();
-    insta::assert_snapshot!(project.run(["run", "--only-failed"]).filtered(), @"
-    exit: 4
-    ----- stdout -----
-    ----- stderr -----
-    error: no case failed in the earlier results
-    hint: 1 case did not run: run it without --only-failed
-    ");
+    let list = project.run(["run", "--only-failed", "--list"]).stdout;
+    assert!(list.contains("gs-x-002") && list.ends_with("1 case in 1 file\n"), "{list}");
+}
+
+#[test]
+fn an_empty_selection_names_its_flags() {
+    let project = project_with_suites();
+    let error = |arguments: &[&str]| {
+        let output = project.run(["run"].iter().chain(arguments).copied());
+        assert_eq!(output.code, Some(4), "{}", output.both());
+        output.stderr
+    };
+    assert_eq!(error(&["--grep", "refund"]), "error: no case is selected by --grep 'refund'\n");
+    assert_eq!(error(&["--tier", "regression"]), "error: no case is selected by --tier regression\n");
 }

@@ -236,7 +236,7 @@ fn five_trials_separate_regressions_from_flakiness() {
         gs-x-002  4/5 → 3/5 p = 1.000  2 of 5 trials failed: responseContains:
                                        expected 'ok' in response but not found
       0 still passing
-      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
+      overall: 2 worse, 0 better: too few changes to tell a trend from chance (p = 0.500)
 
     ----- stderr -----
     ");
@@ -280,7 +280,7 @@ fn three_trials_detect_only_complete_failures() {
         gs-x-002  3/3 -> 1/3 p = 0.400  2 of 3 trials failed: responseContains:
                                         expected 'ok' in response but not found
       0 still passing
-      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
+      overall: 2 worse, 0 better: too few changes to tell a trend from chance (p = 0.500)
 
     ----- stderr -----
     ");
@@ -324,13 +324,13 @@ fn compares_each_agent_with_its_own_results() {
       1 regression
         gs-x-001
       0 still passing
-      overall: 1 worse, 0 better: too few changes to show a trend (p = 1.000)
+      overall: 1 worse, 0 better: too few changes to tell a trend from chance (p = 1.000)
 
     x — golden evals of scripted:one.json
       1 new pass
         gs-x-001
       0 still passing
-      overall: 0 worse, 1 better: too few changes to show a trend (p = 1.000)
+      overall: 0 worse, 1 better: too few changes to tell a trend from chance (p = 1.000)
 
     ----- stderr -----
     ");

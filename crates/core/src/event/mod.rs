@@ -5,6 +5,7 @@ mod reporter;
 pub use self::reporter::{ReportError, Reporter};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::gate::GateResult;
@@ -81,7 +82,7 @@ pub struct SuiteHeader {
 }
 
 /// Totals of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunTotals {
     pub suites: usize,
@@ -96,7 +97,7 @@ pub struct RunTotals {
     pub skipped: usize,
     pub skipped_assertions: usize,
     /// Cases with assertions about tool calls that were not judged because the agent does not report its calls.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub calls_unreported: usize,
     pub regressions: usize,
     pub new_passes: usize,
@@ -106,7 +107,7 @@ pub struct RunTotals {
     pub wall_clock_ms: u64,
     pub interrupted: bool,
     /// Agents that could not be reached, so that their remaining cases were not run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<UnreachableAgent>,
     /// Whether the run is one shard of a larger run.
     #[serde(skip)]
@@ -122,7 +123,7 @@ pub struct RunTotals {
 }
 
 /// An agent that never replied and had several consecutive connection failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachableAgent {
     pub agent: String,

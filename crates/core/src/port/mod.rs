@@ -50,6 +50,11 @@ pub trait Agent: Send + Sync {
         }
     }
 
+    /// Loads what the agent needs to answer, before a run that is certain to call it. Sends no message.
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Returns how the answer to a case is produced.
     fn mode(&self, case: &Case) -> Mode;
 
@@ -80,6 +85,10 @@ impl<L: AgentLayer> Agent for L {
 
     fn equality_key(&self, case: &Case) -> String {
         self.inner().equality_key(case)
+    }
+
+    fn prepare(&self) -> BoxFuture<'_, Result<(), String>> {
+        self.inner().prepare()
     }
 
     fn mode(&self, case: &Case) -> Mode {

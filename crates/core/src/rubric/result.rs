@@ -175,7 +175,7 @@ pub fn total_usage<'u>(usages: impl Iterator<Item = Option<&'u Usage>>) -> Optio
 }
 
 /// A finished rubric suite.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricSuite {
     /// As the user wrote it.
@@ -193,7 +193,7 @@ pub struct RubricSuite {
 }
 
 /// The outcome of a rubric suite.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RubricOutcome {
     /// The reason why nothing was run.
@@ -212,7 +212,7 @@ impl RubricSuite {
 }
 
 /// Totals of a run's rubric suites, separate from pass/fail totals.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricTotals {
     /// Suites that ran; each has a result file.

@@ -17,7 +17,8 @@ pub struct Limits {
     /// Minimum accuracy (default: 0.8).
     #[schemars(range(min = 0, max = 1))]
     pub accuracy: Option<f64>,
-    /// Maximum share of compared verdicts that contradict the rating (default: 0.15).
+    /// Maximum share of compared verdicts that contradict the rating. This is the accuracy from the other side, so it is
+    /// not checked unless it is set.
     #[schemars(range(min = 0, max = 1))]
     pub contradiction_rate: Option<f64>,
     /// Maximum share of executions without a verdict (default: 0.1).
@@ -46,14 +47,15 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Thresholds {
     pub accuracy: f64,
-    pub contradiction_rate: f64,
+    /// Null unless it is set.
+    pub contradiction_rate: Option<f64>,
     pub error_rate: f64,
     pub at_least: u64,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { accuracy: 0.8, contradiction_rate: 0.15, error_rate: 0.1, at_least: 20 }
+        Self { accuracy: 0.8, contradiction_rate: None, error_rate: 0.1, at_least: 20 }
     }
 }
 
@@ -62,7 +64,7 @@ impl From<Limits> for Thresholds {
         let default = Self::default();
         Self {
             accuracy: limits.accuracy.unwrap_or(default.accuracy),
-            contradiction_rate: limits.contradiction_rate.unwrap_or(default.contradiction_rate),
+            contradiction_rate: limits.contradiction_rate,
             error_rate: limits.error_rate.unwrap_or(default.error_rate),
             at_least: limits.at_least.unwrap_or(default.at_least),
         }
@@ -118,11 +120,15 @@ impl Thresholds {
             ThresholdCheck { figure, threshold, actual, measured_by, held }
         };
         let compared = counts.compared();
-        vec![
-            check(Metric::Accuracy, self.accuracy, figures.accuracy, compared),
-            check(Metric::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
-            check(Metric::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
+        let contradictions = |maximum| check(Metric::ContradictionRate, maximum, figures.contradiction_rate, compared);
+        [
+            Some(check(Metric::Accuracy, self.accuracy, figures.accuracy, compared)),
+            self.contradiction_rate.map(contradictions),
+            Some(check(Metric::ErrorRate, self.error_rate, figures.error_rate, counts.executions())),
         ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -150,8 +156,18 @@ mod tests {
     ) {
         let counts =
             AgreementCounts { failed_negative: right, passed_negative: wrong, errored, ..AgreementCounts::default() };
-        let checks = Thresholds::default().check(&counts, &Figures::of(&counts));
+        let thresholds = Thresholds { contradiction_rate: Some(0.15), ..Thresholds::default() };
+        let checks = thresholds.check(&counts, &Figures::of(&counts));
         assert_eq!(checks.iter().map(|check| check.held).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn one_shortcoming_is_one_alert() {
+        let counts = AgreementCounts { failed_negative: 15, passed_negative: 15, ..AgreementCounts::default() };
+        let checks = Thresholds::default().check(&counts, &Figures::of(&counts));
+        let broken: Vec<Metric> =
+            checks.iter().filter(|check| check.held == Some(false)).map(|check| check.figure).collect();
+        assert_eq!(broken, [Metric::Accuracy]);
     }
 
     #[test]

@@ -89,8 +89,14 @@ impl Target {
     }
 }
 
-/// Spreads the combinations over related tools. Declared overlaps and clusters come first.
+/// Spreads the combinations over related tools. Declared overlaps and clusters have their cases first, and the further
+/// cases name a declared neighbour too, if there is one.
 fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
+    let is_declared = |name: &String| {
+        brief.overlaps.iter().any(|overlap| overlap.tool == *name)
+            || brief.clusters.iter().flatten().any(|tool| tool == name)
+    };
+    let declared: Vec<&String> = related.iter().filter(|name| is_declared(name)).collect();
     let others = brief.registry.tools().len().saturating_sub(1);
     let possible: Vec<Combination> =
         Combination::ALL.into_iter().filter(|combination| combination.is_possible_with(others)).collect();
@@ -106,9 +112,8 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
     let mut turn = 0;
     let mut purposes = Vec::with_capacity(count);
     while purposes.len() < count {
-        let is_urgent = targets.len() >= count - purposes.len();
         let can =
-            |combination: &&Combination| !is_urgent || targets.front().is_none_or(|target| target.fits(**combination));
+            |combination: &&Combination| targets.is_empty() || targets.iter().any(|target| target.fits(**combination));
         let least = possible.iter().filter(can).min_by_key(|combination| spread[*combination]);
         let combination = least.copied().unwrap_or(Combination::Nor);
         *spread.entry(combination).or_default() += 1;
@@ -116,7 +121,10 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
         let others = match target {
             Some(Target::Cluster(others)) => others,
             Some(Target::Neighbour(name)) => other_tools(combination, related, Some(&name), turn),
-            None => other_tools(combination, related, None, turn),
+            None => {
+                let first = (!declared.is_empty()).then(|| declared[turn % declared.len()]);
+                other_tools(combination, related, first, turn)
+            }
         };
         turn += usize::from(combination != Combination::Nor);
         purposes.push(Purpose::Choice { combination, others });

@@ -1,7 +1,7 @@
 //! Missing cases of a tool.
 
-use karat_cases::Difficulty;
 use karat_cases::registry::Registry;
+use karat_cases::{Difficulty, Tier};
 use karat_forge::{Brief, Combination, Draft, EdgeKind, Origin, Plan, Purpose, Slot, check_coverage};
 use karat_lints::{Rule, Severity};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn ambiguous(number: usize, sets: &Value) -> Draft {
 }
 
 fn missing(brief: &Brief, drafts: &[Draft]) -> Vec<(Rule, String)> {
-    let findings = check_coverage(brief, &Plan::new(brief), drafts);
+    let findings = check_coverage(brief, &Plan::new(brief), drafts, &[Tier::Golden, Tier::Labeled]);
     assert!(findings.iter().all(|finding| finding.pointer.is_empty()));
     findings.into_iter().map(|finding| (finding.rule, finding.message)).collect()
 }
@@ -41,9 +41,21 @@ fn lists_all_missing_cases() {
             "no labeled case has the whole cluster ['find_city', 'get_forecast', 'get_weather'] in one set",
         ]
     );
-    let findings = check_coverage(&brief(), &Plan::new(&brief()), &[]);
+    let findings = check_coverage(&brief(), &Plan::new(&brief()), &[], &[Tier::Golden, Tier::Labeled]);
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).map(|finding| finding.rule);
     assert_eq!(errors.collect::<Vec<_>>(), [Rule::UntestedOverlap]);
+}
+
+#[test]
+fn only_the_drafted_tiers_are_checked() {
+    let brief = brief();
+    let messages = |tiers: &[Tier]| -> Vec<String> {
+        let findings = check_coverage(&brief, &Plan::new(&brief), &[], tiers);
+        findings.into_iter().map(|finding| finding.message).collect()
+    };
+    assert_eq!(messages(&[Tier::Golden]), ["expected 5 to 10 golden cases, found 1"]);
+    let labeled = messages(&[Tier::Labeled]);
+    assert!(labeled.len() == 5 && !labeled.iter().any(|message| message.contains("golden")), "{labeled:?}");
 }
 
 #[test]

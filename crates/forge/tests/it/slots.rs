@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use karat_cases::registry::Tool;
 use karat_cases::{Case, Difficulty};
 use karat_forge::{Brief, Combination, EdgeKind, Plan, Purpose, Slot, golden_slots, labeled_slots};
 use proptest::prelude::*;
@@ -161,6 +162,23 @@ fn ambiguous_cases_name_overlapping_but_never_unrelated_tools() {
     let named: BTreeSet<&str> = unrelated.iter().flat_map(others).filter(|name| *name != brief.tool.name).collect();
     assert!(named.is_empty(), "no declared overlaps and no similar tools: {named:?}");
     assert!(unrelated.iter().all(|slot| !matches!(slot.purpose, Purpose::Together { count: 4.., .. })));
+}
+
+#[test]
+fn declared_neighbours_come_before_similar_tools() {
+    let mut brief = Brief { clusters: Vec::new(), ..brief(30, 2) };
+    for name in ["get_weather_history", "get_weather_alerts", "get_weather_maps"] {
+        let similar = Tool { name: name.to_owned(), ..brief.tool.clone() };
+        brief.registry.add(similar).expect("another name");
+    }
+    let slots = labeled_slots(&brief, &Plan::new(&brief));
+    let choices: Vec<Vec<&str>> =
+        slots.iter().filter(|slot| slot.purpose.difficulty() == Some(Difficulty::Ambiguous)).map(others).collect();
+    let is_declared = |named: &Vec<&str>| matches!(named.first(), Some(&"get_forecast" | &"get_climate"));
+    // Two cases for each declared overlap.
+    assert!(choices.iter().take(4).all(is_declared), "{choices:?}");
+    assert!(choices.iter().all(|named| named.is_empty() || is_declared(named)), "{choices:?}");
+    assert!(choices.iter().flatten().any(|name| *name == "get_weather_maps"), "{choices:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Rules for messages, ids, stubs and expected values.
 
 use karat_json::canonical::canonical_hash;
-use karat_lints::Rule;
+use karat_lints::{PLACEHOLDER_RESULT, Rule};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -80,6 +80,15 @@ fn lonely_synonym(#[case] groups: Value, #[case] locations: &[&str]) {
 #[case(json!({}), &[])]
 fn empty_stubs(#[case] members: Value, #[case] locations: &[&str]) {
     assert_eq!(LintInput::from_case("x.labeled.json", members).locations(Rule::EmptyStubs), locations);
+}
+
+#[rstest]
+#[case(json!({ "a": { "result": PLACEHOLDER_RESULT }, "b": 1 }), &["0/stubs/a"])]
+#[case(json!({ "a/b": PLACEHOLDER_RESULT }), &["0/stubs/a~1b"])]
+#[case(json!({ "a": { "result": "sunny" }, "b": null, "c": [PLACEHOLDER_RESULT] }), &[])]
+fn placeholder_stub(#[case] stubs: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "stubs": stubs }));
+    assert_eq!(input.locations(Rule::PlaceholderStub), locations);
 }
 
 #[rstest]

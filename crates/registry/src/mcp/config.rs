@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use karat_json::{ObjectReader, Path, Problems, read_object_map, read_string, read_string_map, read_strings};
+use karat_json::{ObjectReader, Path, Problems, Subject, read_object_map, read_string, read_string_map, read_strings};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -102,6 +102,12 @@ impl McpServerConfig {
         let url = object.optional("url", path, problems, read_url);
         let headers = object.nullable("headers", path, problems, read_string_map);
         let has = |key: &str| value.get(key).is_some();
+        // By its letters, this key is nearer to 'cwd'.
+        if has("cmd") && !has("command") {
+            let help = Some("did you mean 'command'?".to_owned());
+            problems.push(&path.key("cmd"), Subject::Key, "unknown key 'cmd'".to_owned(), help);
+            return None;
+        }
         let is_valid = !(has("command") && has("url"))
             && (has("command") || has("url"))
             && !(has("command") && has("headers"))
@@ -250,6 +256,7 @@ mod tests {
     #[rstest]
     #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' must be only the program: move its arguments to 'args'")]
     #[case(json!({"a": {"command": ""}}), "/a/command 'command' must name a program")]
+    #[case(json!({"a": {"cmd": ["x"]}}), "/a/cmd unknown key 'cmd'")]
     #[case(json!({"a": {"command": 5}}), "/a/command 'command' must be a program (with 'args') or a list of the program and its arguments")]
     #[case(json!({"a": {"command": ["x"], "args": ["y"]}}), "/a/args 'args' cannot be combined with a list as 'command': move the arguments into the list")]
     #[case(json!({"a": {"args": ["y"]}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]

@@ -1,8 +1,8 @@
 //! A connection to one MCP server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitStatus;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use karat_cases::registry::{Tool, ToolLocation};
@@ -25,6 +25,10 @@ use super::outcome::{failure, outcome};
 /// How long to wait for the exit status of a server that closed its pipes.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_PAGES: usize = 1000;
+
+/// Maximum length of the arguments of a call in a message. Longer ones are left out, since a part of a secret could not
+/// be redacted.
+const MAX_SHOWN_ARGUMENTS: usize = 200;
 
 /// A failure of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +84,14 @@ struct Connection {
     process: Option<Process>,
     /// The limit that a message of a stdio server exceeded, which ends the connection.
     exceeded: Arc<OnceLock<MessageLimit>>,
+    calls: std::sync::Mutex<OpenCalls>,
+}
+
+/// The calls without a response, by number. Those that the end of the connection left without one stay.
+#[derive(Default)]
+struct OpenCalls {
+    next: u64,
+    open: BTreeMap<u64, String>,
 }
 
 impl McpServer {
@@ -110,32 +122,33 @@ impl McpServer {
     /// Calls a tool. An error that the server answers with is an outcome; no answer is an error.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Result<ToolOutcome, ToolUnavailable> {
         let connection = self.connection().await.map_err(|error| ToolUnavailable(error.to_string()))?;
+        let call = OpenCall::begin(&connection, tool, arguments);
         match connection.call(tool, arguments).await {
             Ok(result) => Ok(outcome(&result)),
             Err(ServiceError::McpError(error)) => {
                 Ok(failure(format!("{} (MCP error {})", error.message, error.code.0)))
             }
-            Err(error) => Err(ToolUnavailable(self.call_failure(&connection, &error).await)),
+            Err(error) => Err(ToolUnavailable(self.call_failure(&connection, call, &error).await)),
         }
     }
 
-    /// Describes why a call got no response.
-    async fn call_failure(&self, connection: &Connection, error: &ServiceError) -> String {
+    /// Describes why a call got no response. Names all calls that the end of the server left without one, since any of
+    /// them may have caused it. They are not repeated: a tool may act twice.
+    async fn call_failure(&self, connection: &Connection, call: OpenCall<'_>, error: &ServiceError) -> String {
         let name = &self.target.name;
         if !connection.is_closed() {
             return format!("the call to the MCP server '{name}' failed: {}", error_chain(error));
         }
+        let (call, others) = call.lose();
         if let Some(limit) = connection.exceeded.get() {
-            return format!("the MCP server '{name}' sent a message {limit}");
+            return format!("the MCP server '{name}' sent a message {limit} during the call {call}{others}");
         }
         match connection.exit_status().await {
             Some(status) => {
-                format!(
-                    "the MCP server '{name}' exited during the call ({status}){}",
-                    output_suffix(&connection.stderr())
-                )
+                let output = output_suffix(&connection.stderr());
+                format!("the MCP server '{name}' exited during the call {call} ({status}){others}{output}")
             }
-            None => format!("the MCP server '{name}' closed the connection during the call"),
+            None => format!("the MCP server '{name}' closed the connection during the call {call}{others}"),
         }
     }
 
@@ -195,7 +208,9 @@ impl Connection {
                 let messages = LimitedMessages::new(stdout, Arc::clone(&exceeded));
                 let handshake = tokio::time::timeout(limit, serve_client(client_config(), (messages, stdin)));
                 match handshake.await {
-                    Ok(Ok(service)) => Ok(Self { service, process: Some(process), exceeded }),
+                    Ok(Ok(service)) => {
+                        Ok(Self { service, process: Some(process), exceeded, calls: std::sync::Mutex::default() })
+                    }
                     Ok(Err(error)) => Err(match exceeded.get() {
                         Some(limit) => McpProblem::MessageLimit(*limit),
                         None => handshake_failure(&process, &error).await,
@@ -208,7 +223,12 @@ impl Connection {
             McpServerConfig::Http { url, headers } => {
                 let transport = transport(url, headers).map_err(|reason| target.fails(McpProblem::Other(reason)))?;
                 match tokio::time::timeout(limit, serve_client(client_config(), transport)).await {
-                    Ok(Ok(service)) => Ok(Self { service, process: None, exceeded: Arc::default() }),
+                    Ok(Ok(service)) => Ok(Self {
+                        service,
+                        process: None,
+                        exceeded: Arc::default(),
+                        calls: std::sync::Mutex::default(),
+                    }),
                     Ok(Err(error)) => Err(McpProblem::Other(format!("cannot be reached: {}", handshake_error(&error)))),
                     Err(_) => Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: String::new() }),
                 }
@@ -280,12 +300,57 @@ impl Connection {
         self.service.is_transport_closed()
     }
 
+    fn open_calls(&self) -> std::sync::MutexGuard<'_, OpenCalls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn exit_status(&self) -> Option<ExitStatus> {
         self.process.as_ref()?.exited_within(EXIT_TIMEOUT).await.map(|exit| exit.status)
     }
 
     fn stderr(&self) -> String {
         self.process.as_ref().map(|process| trim_lines(&process.stderr())).unwrap_or_default()
+    }
+}
+
+/// A call without a response, which is removed from its connection on drop.
+struct OpenCall<'c> {
+    connection: &'c Connection,
+    number: u64,
+}
+
+impl<'c> OpenCall<'c> {
+    fn begin(connection: &'c Connection, tool: &str, arguments: &Map<String, Value>) -> Self {
+        let mut calls = connection.open_calls();
+        let number = calls.next;
+        calls.next += 1;
+        let text = serde_json::to_string(arguments).unwrap_or_default();
+        let text = if text.len() > MAX_SHOWN_ARGUMENTS { "{…}" } else { &text };
+        calls.open.insert(number, format!("{tool} {text}"));
+        drop(calls);
+        Self { connection, number }
+    }
+
+    /// Returns the call, and a text with the other calls that the end of the connection left without a response.
+    fn lose(self) -> (String, String) {
+        let number = self.number;
+        let connection = self.connection;
+        // The other calls must find this one.
+        std::mem::forget(self);
+        let calls = connection.open_calls();
+        let others: Vec<&str> =
+            calls.open.iter().filter(|(other, _)| **other != number).map(|(_, call)| call.as_str()).collect();
+        let others = match &others[..] {
+            [] => String::new(),
+            others => format!("; also without a response: {}", others.join(", ")),
+        };
+        (calls.open.get(&number).cloned().unwrap_or_default(), others)
+    }
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        self.connection.open_calls().open.remove(&self.number);
     }
 }
 

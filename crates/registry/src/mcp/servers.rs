@@ -23,9 +23,14 @@ pub struct McpServers {
 }
 
 impl McpServers {
-    /// Connects to all servers concurrently, each within the time limit, and lists their tools.
-    pub async fn connect(targets: Vec<NamedServer>, limit: Duration) -> Result<Self, McpError> {
-        let connecting = targets.into_iter().map(|target| connect(target, limit));
+    /// Connects to all servers concurrently, each within the time limit, and lists their tools. Calls `on_ready` with
+    /// the name of each server that has answered or failed.
+    pub async fn connect(
+        targets: Vec<NamedServer>,
+        limit: Duration,
+        on_ready: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, McpError> {
+        let connecting = targets.into_iter().map(|target| connect(target, limit, on_ready));
         let connected: Vec<(McpServer, Vec<Tool>)> =
             // Report the first failure in configuration order.
             join_all(connecting).await.into_iter().collect::<Result<_, _>>()?;
@@ -44,10 +49,11 @@ impl McpServers {
         Ok(all)
     }
 
-    /// Lists the tools of all servers and disconnects. A server that fails is a gap.
-    pub async fn list(targets: Vec<NamedServer>, limit: Duration) -> Registry {
+    /// Lists the tools of all servers and disconnects. A server that fails is a gap. Calls `on_ready` as [`Self::connect`]
+    /// does.
+    pub async fn list(targets: Vec<NamedServer>, limit: Duration, on_ready: &(dyn Fn(&str) + Sync)) -> Registry {
         let locations: Vec<_> = targets.iter().map(NamedServer::location).collect();
-        let results = join_all(targets.into_iter().map(|target| connect(target, limit))).await;
+        let results = join_all(targets.into_iter().map(|target| connect(target, limit, on_ready))).await;
         let mut registry = Registry::default();
         for (location, result) in locations.into_iter().zip(results) {
             let gap = |problem: McpProblem| Gap {
@@ -100,10 +106,20 @@ impl ToolRunner for ServerTools {
     }
 }
 
-async fn connect(target: NamedServer, limit: Duration) -> Result<(McpServer, Vec<Tool>), McpError> {
-    let server = McpServer::connect(target, limit).await?;
-    let tools = server.tools().await?;
-    Ok((server, tools))
+async fn connect(
+    target: NamedServer,
+    limit: Duration,
+    on_ready: &(dyn Fn(&str) + Sync),
+) -> Result<(McpServer, Vec<Tool>), McpError> {
+    let name = target.name.clone();
+    let connecting = async {
+        let server = McpServer::connect(target, limit).await?;
+        let tools = server.tools().await?;
+        Ok((server, tools))
+    };
+    let connected = connecting.await;
+    on_ready(&name);
+    connected
 }
 
 fn duplicate_tool(tool: &str, other: &str) -> McpProblem {

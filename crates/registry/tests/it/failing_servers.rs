@@ -63,10 +63,36 @@ async fn restarts_a_server_that_exits_during_a_call() {
     let server = McpServer::connect(shell("test", "echo noise on stdout"), TIMEOUT).await.unwrap();
     let first = server.call("pid", &arguments(json!({}))).await.unwrap();
     let died = server.call("die", &arguments(json!({}))).await.expect_err("no result");
-    assert_eq!(died.to_string(), "the MCP server 'test' exited during the call (exit status: 7); output: last words");
+    assert_eq!(
+        died.to_string(),
+        "the MCP server 'test' exited during the call die {} (exit status: 7); output: last words"
+    );
     let second = server.call("pid", &arguments(json!({}))).await.unwrap();
     assert_eq!(second.error, None);
     assert_ne!(second.result, first.result, "another process");
+}
+
+#[tokio::test]
+async fn names_the_calls_that_a_server_left_without_a_response() {
+    let server = McpServer::connect(shell("test", ""), TIMEOUT).await.unwrap();
+    server.call("pid", &arguments(json!({}))).await.unwrap();
+    let (hung, pid) = (arguments(json!({"id": "4411"})), arguments(json!({"text": "x".repeat(300)})));
+    // The server does not answer to an unknown tool.
+    let (first, second, died) = tokio::join!(server.call("hang", &hung), server.call("hang", &pid), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        server.call("die", &arguments(json!({}))).await
+    });
+    let texts = [first, second, died].map(|lost| lost.expect_err("no result").to_string());
+    let end = "(exit status: 7); also without a response";
+    let start = "the MCP server 'test' exited during the call";
+    assert_eq!(
+        texts,
+        [
+            format!("{start} hang {{\"id\":\"4411\"}} {end}: hang {{…}}, die {{}}; output: last words"),
+            format!("{start} hang {{…}} {end}: hang {{\"id\":\"4411\"}}, die {{}}; output: last words"),
+            format!("{start} die {{}} {end}: hang {{\"id\":\"4411\"}}, hang {{…}}; output: last words"),
+        ]
+    );
 }
 
 #[tokio::test]
@@ -130,10 +156,25 @@ async fn limits_the_size_and_depth_of_messages() {
 
 #[tokio::test]
 async fn rejects_a_tool_on_two_servers() {
-    let error =
-        McpServers::connect(vec![shell("one", ""), shell("two", "")], TIMEOUT).await.err().expect("a duplicate tool");
+    let error = McpServers::connect(vec![shell("one", ""), shell("two", "")], TIMEOUT, &|_| ())
+        .await
+        .err()
+        .expect("a duplicate");
     assert_eq!(error.to_string(), "the MCP server 'two' has a tool 'hello' that 'one' also has");
-    let servers = McpServers::connect(vec![shell("one", "")], TIMEOUT).await.unwrap();
+    let servers = McpServers::connect(vec![shell("one", "")], TIMEOUT, &|_| ()).await.unwrap();
     let unknown = servers.call("helo", &arguments(json!({}))).await.unwrap();
     assert_eq!(unknown.error.as_deref(), Some("no MCP server has the tool 'helo': did you mean 'hello'?"));
+}
+
+#[tokio::test]
+async fn reports_each_server_that_is_ready() {
+    let ready = std::sync::Mutex::new(Vec::new());
+    let on_ready = |name: &str| ready.lock().unwrap().push(name.to_owned());
+    let hanging = stdio("hanging", &["sleep", "1000"]);
+    let targets = vec![hanging, stdio("broken", &["false"]), shell("good", "")];
+    let connecting = McpServers::list(targets, TIMEOUT, &on_ready);
+    assert!(tokio::time::timeout(Duration::from_secs(2), connecting).await.is_err(), "a server hangs");
+    let mut ready = ready.into_inner().unwrap();
+    ready.sort();
+    assert_eq!(ready, ["broken", "good"]);
 }

@@ -15,7 +15,7 @@ async fn reads_and_writes_files_only_inside_the_folder() {
     let inside = folder.path().canonicalize().unwrap();
     command.push(inside.to_string_lossy().into_owned());
     let targets = vec![stdio("files", &command), shell("shell", "")];
-    let servers = McpServers::connect(targets, TIMEOUT).await.unwrap();
+    let servers = McpServers::connect(targets, TIMEOUT, &|_| ()).await.unwrap();
     let names: Vec<&str> = servers.registry().names();
     assert!(names.contains(&"write_file") && names.ends_with(&["odd", "refuse", "pid"]), "{names:?}");
 

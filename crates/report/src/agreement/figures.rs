@@ -354,7 +354,6 @@ mod tests {
           newest week 0.636, earlier weeks 0.952: significantly worse (p < 0.001)
 
           ✗ accuracy 0.745 (must be at least 0.8)
-          ✗ contradiction rate 0.255 (must be at most 0.15)
           ✓ error rate 0.030 (must be at most 0.1)
 
         eval_is_polite version 1
@@ -374,7 +373,6 @@ mod tests {
           error rate           0.000  [0.000, 0.019]    0 of 198
 
           ⚠ accuracy 0.875 (must be at least 0.8); too little data: 8 of 20
-          ⚠ contradiction rate 0.125 (must be at most 0.15); too little data: 8 of 20
           ✓ error rate 0.000 (must be at most 0.1)
 
         agreement between raters
@@ -383,7 +381,7 @@ mod tests {
           unanimous            0.900  [0.699, 0.972]    18 of 20
           Cohen's kappa        0.802  [0.547, 1.000]    0 means chance agreement
 
-        2 evals: 2 alerts
+        2 evals: 1 alert
         ");
     }
 
@@ -392,7 +390,7 @@ mod tests {
         let quiet = ConsoleSettings { verbosity: Verbosity::Quiet, ..settings(Symbols::ASCII) };
         let text = agreement_text(&report(), quiet);
         assert!(text.is_ascii() && !text.contains("eval_is_polite") && !text.contains("week"), "{text}");
-        assert!(text.ends_with("2 evals: 2 alerts\n"), "{text}");
+        assert!(text.ends_with("2 evals: 1 alert\n"), "{text}");
     }
 
     #[test]
@@ -411,7 +409,8 @@ mod tests {
     #[test]
     fn a_figure_near_its_threshold_is_shown_in_full() {
         let cells = counts([7999, 2001, 0, 0, 0, 0, 0]);
-        let checks = Thresholds::default().check(&cells, &karat_evals::agreement::Figures::of(&cells));
+        let thresholds = Thresholds { contradiction_rate: Some(0.15), ..Thresholds::default() };
+        let checks = thresholds.check(&cells, &karat_evals::agreement::Figures::of(&cells));
         assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999 (must be at least 0.8)");
         assert_eq!(threshold(&checks[1], 20), "contradiction rate 0.200 (must be at most 0.15)");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use karat_json::{Finding, Location, Position};
-use karat_lints::Severity;
+use karat_lints::{Rule, Severity};
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
 use crate::console::{ConsoleSettings, Verbosity};
@@ -53,7 +53,14 @@ pub fn check_text(report: &CheckReport, strict: bool, settings: ConsoleSettings)
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
     let is_quiet = settings.verbosity == Verbosity::Quiet && !strict;
-    for (issue, others) in group_tools(&report.issues) {
+    let mut groups = group_tools(&report.issues);
+    // Stable: the order of the files stays within each severity.
+    groups.sort_by_key(|(issue, _)| match issue.severity {
+        _ if issue.rule == INVALID => 0,
+        Severity::Error => 1,
+        Severity::Warning => 2,
+    });
+    for (issue, others) in groups {
         if is_quiet && issue.severity != Severity::Error {
             continue;
         }
@@ -74,15 +81,17 @@ pub fn check_text(report: &CheckReport, strict: bool, settings: ConsoleSettings)
     out
 }
 
-/// Groups identical findings of several tools: the first, and the others.
+/// Groups identical findings of several tools, and those about the same tool of which nothing is known: the first, and
+/// the others.
 fn group_tools(issues: &[CheckIssue]) -> Vec<(&CheckIssue, Vec<&CheckIssue>)> {
     let mut groups: Vec<(&CheckIssue, Vec<&CheckIssue>)> = Vec::new();
     for issue in issues {
+        let is_grouped = |issue: &CheckIssue| issue.tool.is_some() || issue.rule == Rule::ToolNotKnown.name();
         let is_same = |(first, _): &&mut (&CheckIssue, Vec<&CheckIssue>)| {
-            first.tool.is_some()
+            is_grouped(first)
                 && (&first.rule, &first.message, &first.help) == (&issue.rule, &issue.message, &issue.help)
         };
-        let same = if issue.tool.is_some() { groups.iter_mut().find(is_same) } else { None };
+        let same = if is_grouped(issue) { groups.iter_mut().find(is_same) } else { None };
         match same {
             Some((_, others)) => others.push(issue),
             None => groups.push((issue, Vec::new())),
@@ -98,8 +107,7 @@ fn other_tools_line(others: &[&CheckIssue], settings: ConsoleSettings) -> String
     }
     let label = |issue: &&CheckIssue| {
         let line = issue.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let tool = issue.tool.as_deref().unwrap_or_default();
-        format!("{} ({}{line})", printable(tool), printable(&issue.file))
+        format!("{} ({}{line})", printable(issue.subject().unwrap_or_default()), printable(&issue.file))
     };
     let mut labels: Vec<String> = others.iter().take(MAX_OTHER_TOOLS).map(label).collect();
     if others.len() > MAX_OTHER_TOOLS {

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use karat_core::result::{CaseResult, Outcome};
+use karat_core::run_report::{Matrix, MatrixCell, MatrixRow};
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
-use crate::matrix::{BEST_LEGEND, FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
+use crate::matrix::{BEST_LEGEND, FigureRow, best_value_line, columns, figure_rows, matrix_of};
 use crate::record::RunRecord;
 use crate::style::Symbols;
 use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_truncated};
@@ -21,7 +22,7 @@ const MIN_HEAD_WIDTH: usize = 12;
 impl Page {
     /// Renders the table, the reasons of failures and the warnings.
     pub(super) fn matrix(&self, run: &RunRecord, out: &mut String) {
-        let Some(matrix) = Matrix::new(run) else {
+        let Some(matrix) = matrix_of(run) else {
             return;
         };
         let is_quiet = self.settings.verbosity == Verbosity::Quiet;

@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-use karat_core::judgement::ErrorKind;
+use karat_core::judgement::{ErrorKind, RETURN_HELP};
 use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::{duration_text, precise_duration_text};
+use crate::message::write_wrapped;
 use crate::terminal_text::{printable, width, wrap_truncated};
 use crate::tools::counted;
+
+/// Part of the errors about returns that the contract's form does not allow.
+const CONTRACT_RETURN: &str = "(bool, str)";
 
 /// Width of counts.
 const COUNT_WIDTH: usize = 6;
@@ -48,6 +52,12 @@ pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: 
     for errors in &function.errors {
         let title = palette.error(format!("errored: {}", errors.kind));
         write_groups(&title, &errors.groups, errors.others, settings, out);
+        let is_contract = |group: &ReasonGroup| group.text.contains(CONTRACT_RETURN);
+        if errors.kind == ErrorKind::Return && errors.groups.iter().any(is_contract) {
+            let mut hint = String::new();
+            write_wrapped("  hint: ", "    ", RETURN_HELP, settings.columns, &mut hint);
+            out.push_str(&hint);
+        }
     }
     let groups = function.errors.iter().flat_map(|errors| &errors.groups).chain(&function.fails);
     if groups.into_iter().any(|group| group.count > 1 && group.text.contains('#')) {

@@ -2,7 +2,7 @@
 
 use karat_cases::Difficulty;
 use karat_forge::session::{Decision, Entry};
-use karat_forge::{Draft, Evidence};
+use karat_forge::{Draft, Evidence, Origin};
 use karat_lints::Severity;
 use karat_workflows::forge::Conversation;
 
@@ -29,7 +29,7 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
     DraftView {
         number,
         id: &entry.slot.id,
-        purpose: entry.slot.purpose.to_string(),
+        purpose: purpose_text(entry),
         origin: draft.map(|draft| draft.origin.to_string()).unwrap_or_default(),
         state: match entry.decision {
             Decision::Undecided => DraftState::Undecided,
@@ -40,6 +40,15 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
         raw: draft.and_then(|draft| draft.case.as_ref()),
         findings: findings.collect(),
         evidence: evidence.map(evidence_views).unwrap_or_default(),
+    }
+}
+
+/// Describes the purpose of a case, which the person who edits it may change.
+fn purpose_text(entry: &Entry) -> String {
+    let purpose = &entry.slot.purpose;
+    match entry.draft.as_ref().map(|draft| &draft.origin) {
+        Some(Origin::Person) => format!("{purpose} (as planned, before your edit)"),
+        _ => purpose.to_string(),
     }
 }
 

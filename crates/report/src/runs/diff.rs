@@ -116,7 +116,7 @@ fn overall_text(change: &SuiteChange, settings: ConsoleSettings) -> String {
         Verdict::Regression => palette.alert("significantly worse"),
         Verdict::Improvement => palette.success("significantly better"),
         Verdict::Flaky => palette.warning("no significant trend"),
-        Verdict::NotEnoughData => palette.warning("too few changes to show a trend"),
+        Verdict::NotEnoughData => palette.warning("too few changes to tell a trend from chance"),
     };
     let SuiteChange { worse, better, p_value, .. } = change;
     format!("overall: {worse} worse, {better} better: {verdict} ({})", probability(*p_value))

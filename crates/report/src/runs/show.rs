@@ -13,6 +13,7 @@ use crate::console::ConsoleSettings;
 use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
+use crate::tools::counted;
 use crate::traces::{Canvas, Length, json_text};
 use crate::transcript::outcome_text;
 
@@ -27,6 +28,7 @@ pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
         let before = format!("{} ", settings.palette.warning(symbol));
         page.canvas.text(&format!("incomplete: {incomplete}"), &before, 1 + width(symbol), NO_LINE_LIMIT);
     }
+    page.totals(run);
     for suite in &run.suites {
         page.suite(suite);
     }
@@ -45,6 +47,29 @@ struct Page {
 }
 
 impl Page {
+    /// Counts the outcomes, if more than one case is shown.
+    fn totals(&mut self, run: &SavedRun) {
+        let palette = self.canvas.settings.palette;
+        let cases: Vec<Outcome> = run.suites.iter().flat_map(|suite| &suite.cases).map(|case| case.outcome).collect();
+        let count = |outcome| cases.iter().filter(|other| **other == outcome).count();
+        let sum = |count: fn(&SavedSuite) -> usize| run.suites.iter().map(count).sum::<usize>();
+        let (skipped, not_run) = (sum(|suite| suite.skipped.len()), sum(|suite| suite.not_run.len()));
+        if cases.len() + skipped + not_run < 2 {
+            return;
+        }
+        let (passed, failed, errored) = (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Errored));
+        let mut parts = vec![palette.success(format_args!("{passed} passed"))];
+        if failed > 0 {
+            parts.push(palette.failure(format_args!("{failed} failed")));
+        }
+        if errored > 0 {
+            parts.push(palette.error(format_args!("{errored} errored")));
+        }
+        let others = [(skipped, "skipped"), (not_run, "not run")];
+        parts.extend(others.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+        self.canvas.line(&format!("{}: {}", counted(cases.len(), "case"), parts.join(", ")));
+    }
+
     fn suite(&mut self, suite: &SavedSuite) {
         let settings = self.canvas.settings;
         self.canvas.line("");
@@ -125,15 +150,15 @@ impl Page {
         };
         self.title(&format!("turn {number}: {}{elapsed}", outcome_text(turn.outcome)));
         self.canvas.text(&turn.message, "    user   ", 11, NO_LINE_LIMIT);
+        for call in &turn.tool_calls {
+            self.call(call);
+        }
         match turn.response.as_deref() {
             Some(response) if !response.trim().is_empty() => {
                 self.canvas.text(response, "    agent  ", 11, NO_LINE_LIMIT);
             }
             Some(_) => self.note("the answer is empty"),
             None => {}
-        }
-        for call in &turn.tool_calls {
-            self.call(call);
         }
         if turn.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.note(MAX_TURNS_TEXT);
@@ -144,6 +169,12 @@ impl Page {
     }
 
     fn answer(&mut self, trial: &SavedTrial) {
+        if !trial.tool_calls.is_empty() {
+            self.title("tool calls");
+        }
+        for call in &trial.tool_calls {
+            self.call(call);
+        }
         let elapsed = duration_text(trial.duration_ms);
         let first_text = trial.first_token_ms.map_or_else(String::new, |millis| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
@@ -155,9 +186,6 @@ impl Page {
             Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, NO_LINE_LIMIT),
             Some(_) if trial.outcome != Some(Outcome::Errored) => self.note("empty"),
             _ => self.note("none"),
-        }
-        for call in &trial.tool_calls {
-            self.call(call);
         }
         if trial.stop_reason.as_deref() == Some(MAX_TURNS_REACHED) {
             self.note(MAX_TURNS_TEXT);
@@ -339,6 +367,7 @@ mod tests {
         insta::assert_snapshot!(saved_run_text(&run, settings), @r#"
         run r-1, 2026-11-18 10:00
         ⚠ incomplete: 2 cases did not run
+        1 case: 0 passed, 1 failed, 2 not run
 
         ── x — golden evals ────────────────────────────────────────
         agent  scripted:a.json
@@ -348,11 +377,12 @@ mod tests {
           says a
           message
             a
+          tool calls
+            → get_weather({"city": "Rome"})
+              = {"celsius": 21}
           answer after 1.2 s
             no\u{1b}[2J
             really
-            → get_weather({"city": "Rome"})
-              = {"celsius": 21}
             (stopped after the last turn, still calling tools: see 'maxTurns')
           assertions
             ✓ toolsCalled

@@ -11,7 +11,7 @@ use karat_core::staleness::Staleness;
 use karat_core::trace::Usage;
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, ConsoleSettings, Matrix, Palette, Symbols, Verbosity, width};
+use karat_report::{ConsoleReporter, ConsoleSettings, Palette, Symbols, Verbosity, matrix_of, width};
 use proptest::prelude::*;
 
 use crate::fixture::{self, HOSTILE, Suite, any_text, case, errored, events_of, failed};
@@ -334,7 +334,7 @@ fn many_agents_get_numbers_and_several_blocks() {
 #[test]
 fn numbers_agents_with_equal_names() {
     let names = ["https://host/chat?key=***".to_owned(), "https://host/chat?key=***".to_owned()];
-    let matrix = Matrix::new(&fixture::record(&events_of_agents(&names))).expect("two agents");
+    let matrix = matrix_of(&fixture::record(&events_of_agents(&names))).expect("two agents");
     let agents: Vec<&str> = matrix.agents.iter().map(|agent| agent.agent.as_str()).collect();
     assert_eq!(agents, ["https://host/chat?key=***", "https://host/chat?key=*** (2)"]);
     assert_eq!(matrix.rows.iter().map(|row| row.cells.len()).collect::<Vec<_>>(), [2, 2]);
@@ -352,7 +352,7 @@ fn rows_keep_file_order_if_cases_are_missing() {
             *index = case.id.parse::<usize>().expect("a number") - 1;
         }
     }
-    let matrix = Matrix::new(&fixture::record(&events_of(&[first, second]))).expect("two agents");
+    let matrix = matrix_of(&fixture::record(&events_of(&[first, second]))).expect("two agents");
     let rows: Vec<(&str, Vec<bool>)> =
         matrix.rows.iter().map(|row| (row.id.as_str(), row.cells.iter().map(Option::is_some).collect())).collect();
     let expected = [
@@ -368,7 +368,7 @@ fn rows_keep_file_order_if_cases_are_missing() {
 
 #[test]
 fn a_single_agent_has_no_matrix() {
-    assert_eq!(Matrix::new(&fixture::record(&fixture::events())), None);
+    assert_eq!(matrix_of(&fixture::record(&fixture::events())), None);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use ruff_text_size::Ranged as _;
 
 use super::framework::{Evaluator, Form, Framework, method_of};
 use super::imports::Imported;
+use crate::function::ADOPTED_MARK;
 
 const COMMON: &str = include_str!("stand_ins/common.py");
 const BRAINTRUST: &str = include_str!("stand_ins/braintrust.py");
@@ -68,7 +69,7 @@ impl CodeGenerator<'_, '_> {
         let future: String = self.imports(|import, _| import.module == "__future__");
         let (stand_ins, notes) = self.stand_ins();
         let body = format!(
-            "{}\n\n\n{}\n\n\n{stand_ins}# The evaluator, unchanged.\n{}",
+            "{}\n\n\n{}\n\n\n{stand_ins}{ADOPTED_MARK}\n{}",
             COMMON.trim_end(),
             stand_in(framework).trim_end(),
             self.evaluator_code()

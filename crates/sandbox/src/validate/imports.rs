@@ -81,8 +81,14 @@ impl<'p> Imports<'p> {
             .or_else(|| OPTIONAL_MODULES.into_iter().find(|entry| root(entry) == module));
         let help = match optional {
             Some(entry) => format!("to allow it, add \"{entry}\" to \"evalImports\" in karat.json"),
-            None if self.rules.imports.is_empty() => "only json, re and typing can be imported".to_owned(),
-            None => format!("only json, re, typing and {} can be imported", self.rules.imports.join(", ")),
+            None => {
+                let allowed = ["json", "re", "typing", "karat_text"].into_iter();
+                let allowed: Vec<&str> = allowed.chain(self.rules.imports.iter().map(String::as_str)).collect();
+                format!(
+                    "only {}, helper modules of the same folder and what \"evalImports\" allows can be imported",
+                    allowed.join(", ")
+                )
+            }
         };
         let message = format!("import of '{module}' is not allowed");
         Finding { rule: Rule::Import, message, help: Some(help), range: range.into() }

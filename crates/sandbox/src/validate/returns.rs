@@ -1,6 +1,6 @@
 //! Checks what a function returns: its form, and `return` statements that always cause an error.
 
-use karat_core::judgement::ReturnForm;
+use karat_core::judgement::{RETURN_HELP, ReturnForm};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_stmt};
 use ruff_python_ast::{Expr, Number, Stmt, StmtFunctionDef, StmtReturn, UnaryOp};
 use ruff_text_size::{Ranged as _, TextRange};
@@ -72,10 +72,7 @@ pub(super) fn find_invalid(function: &StmtFunctionDef, form: ReturnForm) -> Vec<
     let mut returns = Returns::default();
     returns.visit_body(&function.body);
     let help = match form {
-        ReturnForm::Contract => {
-            "return a tuple of a boolean and a string; for other forms, set KARAT_RETURNS = \"flexible\" in the file or \
-             \"evalReturns\": \"flexible\" in karat.json"
-        }
+        ReturnForm::Contract => RETURN_HELP,
         ReturnForm::Flexible => "return a bool, a number, a dict with 'pass' or 'score', or None",
     };
     let name = &function.name;

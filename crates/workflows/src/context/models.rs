@@ -100,7 +100,9 @@ impl Models {
             if settings.max_cost_usd.is_some() {
                 return Err(Error::invalid(format!("{unknown}: 'maxCostUsd' cannot be enforced")).hint(hint));
             }
-            notices.warn(&format!("{unknown}: its cost is not counted (set 'prices')"));
+            if !provider.is_local() {
+                notices.warn(&format!("{unknown}: its cost is not counted (set 'prices')"));
+            }
         }
         let throttle = self.throttles.entry(kind.to_owned()).or_insert_with(|| {
             let max_concurrency = config.max_concurrency.and_then(|max| usize::try_from(max).ok());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use karat_agents::ToolExecution;
@@ -76,8 +76,7 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
     let targets = targets.into_iter().collect::<Result<_, _>>().map_err(|unusable| *unusable.error)?;
-    let connecting = connect(targets, settings);
-    let servers = call_if_slow(connecting, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await?;
+    let servers = connect(targets, settings, notices).await?;
     let registry = registry.unwrap_or_else(|| servers.registry().clone());
     let runs_tools = settings.live.executor == ToolExecutor::Mcp;
     if runs_tools {
@@ -87,8 +86,16 @@ pub async fn read_tools(settings: &Settings, notices: &dyn Notices) -> Result<To
 }
 
 /// Connects to MCP servers; all of them must be available.
-pub(crate) async fn connect(targets: Vec<NamedServer>, settings: &Settings) -> Result<McpServers, Error> {
-    McpServers::connect(targets, settings.timeout).await.map_err(|error| {
+pub(crate) async fn connect(
+    targets: Vec<NamedServer>,
+    settings: &Settings,
+    notices: &dyn Notices,
+) -> Result<McpServers, Error> {
+    let waiting = WaitingServers::new(targets.iter().map(|target| target.name.clone()).collect());
+    let on_ready = |name: &str| waiting.remove(name);
+    let connecting = McpServers::connect(targets, settings.timeout, &on_ready);
+    let connected = call_if_slow(connecting, SLOW_SERVER_DELAY, || notices.note(&waiting.note(settings.timeout))).await;
+    connected.map_err(|error| {
         let message = error.to_string();
         let (message, output) = message.split_once('\n').unwrap_or((&message, ""));
         Error::invalid(message).quote(output)
@@ -101,8 +108,10 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     if !needs_servers(settings, registry.as_ref()) {
         return Ok(registry);
     }
-    let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout);
-    let server_tools = call_if_slow(listing, SLOW_SERVER_DELAY, || note_waiting(settings, notices)).await;
+    let waiting = WaitingServers::new(settings.live.servers.iter().map(|(name, _)| name.clone()).collect());
+    let on_ready = |name: &str| waiting.remove(name);
+    let listing = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout, &on_ready);
+    let server_tools = call_if_slow(listing, SLOW_SERVER_DELAY, || notices.note(&waiting.note(settings.timeout))).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
         server_tools.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -113,12 +122,24 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     Ok(Some(registry.unwrap_or(server_tools)))
 }
 
-/// Names the servers, so that a slow server does not look like a hang.
-fn note_waiting(settings: &Settings, notices: &dyn Notices) {
-    let names: Vec<&str> = settings.live.servers.iter().map(|(name, _)| name.as_str()).collect();
-    let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
-    let limit = settings.timeout.as_secs_f64();
-    notices.note(&format!("waiting for the {servers} {}, at most {limit} s ('timeoutMs')", names.join(", ")));
+/// The servers that have neither answered nor failed.
+struct WaitingServers(Mutex<Vec<String>>);
+
+impl WaitingServers {
+    fn new(names: Vec<String>) -> Self {
+        Self(Mutex::new(names))
+    }
+
+    fn remove(&self, name: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|waiting| waiting != name);
+    }
+
+    /// Names the servers, so that waiting for one does not look like hanging.
+    fn note(&self, limit: Duration) -> String {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = if names.len() == 1 { "MCP server" } else { "MCP servers" };
+        format!("waiting for the {servers} {}, at most {} s ('timeoutMs')", names.join(", "), limit.as_secs_f64())
+    }
 }
 
 /// Awaits `work`, and calls a function once it takes longer than `limit`.
@@ -137,6 +158,7 @@ pub(crate) async fn list_servers(
     variables: &Variables,
     redactor: &Redactor,
     limit: Duration,
+    on_ready: &(dyn Fn(&str) + Sync),
 ) -> Registry {
     let mut targets = Vec::new();
     let mut gaps = Vec::new();
@@ -144,11 +166,12 @@ pub(crate) async fn list_servers(
         match target {
             Ok(target) => targets.push(target),
             Err(UnusableServer { name, error }) => {
+                on_ready(&name);
                 gaps.push(Gap { kind: GapKind::Broken, location: mcp_location(&name), message: error.message });
             }
         }
     }
-    let mut registry = McpServers::list(targets, limit).await;
+    let mut registry = McpServers::list(targets, limit, on_ready).await;
     gaps.extend(registry.take_gaps());
     for gap in gaps {
         // Redact the whole message: a secret may span several lines.

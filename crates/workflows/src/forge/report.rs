@@ -244,11 +244,12 @@ fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
 /// Returns the findings about the cases as a whole.
 fn coverage_findings(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
     let drafts: Vec<Draft> = approved(session).cloned().collect();
-    // The findings are about labeled cases.
-    if drafts.is_empty() || !inputs.tiers.includes(Tier::Labeled) {
+    if drafts.is_empty() {
         return Vec::new();
     }
-    check_coverage(&inputs.brief, &session.plan, &drafts)
+    let tiers: Vec<Tier> =
+        [Tier::Golden, Tier::Labeled].into_iter().filter(|tier| inputs.tiers.includes(*tier)).collect();
+    check_coverage(&inputs.brief, &session.plan, &drafts, &tiers)
 }
 
 impl ReportedDraft {

@@ -65,18 +65,29 @@ impl Verifier {
     ) {
         let cases: Vec<Case> = drafts.iter().map(|(_, case)| case.clone()).collect();
         let mut results = self.run(inputs, cases, context).await;
+        let mut completed = Vec::new();
         for (index, (slot, case)) in drafts.iter().enumerate() {
             let evidence = match results.remove(&index) {
                 Some(result) => {
                     let evidence = assess_run(&inputs.brief.tool.name, slot, case, &result);
-                    if evidence == Evidence::Passed && !complete(session, inputs, slot, case, &result) {
-                        self.note_missing_results(&result, context);
+                    if evidence == Evidence::Passed {
+                        match complete(session, inputs, slot, case, &result) {
+                            Proof::Missing => self.note_missing_results(&result, context),
+                            Proof::FromAnswer => completed.push(slot.id.as_str()),
+                            Proof::NotNeeded => {}
+                        }
                     }
                     evidence
                 }
                 None => Evidence::Errored { reason: "the draft was not run".to_owned() },
             };
             evidence_map.insert(slot.id.clone(), evidence);
+        }
+        if !completed.is_empty() {
+            context.notices.note(&format!(
+                "'responseContains' has values of the agent's own answer in {}: approve them only if they are right",
+                completed.join(", ")
+            ));
         }
     }
 
@@ -142,9 +153,17 @@ fn needs_proof(slot: &Slot, case: &Case) -> bool {
     is_golden && expect.response_contains.is_none()
 }
 
-/// Completes a draft with proof values and field names from the agent's answer. Returns false if proof values are still
-/// missing.
-fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
+/// The values that prove the call in a draft.
+enum Proof {
+    /// The draft has its own, or requires no call.
+    NotNeeded,
+    /// They were taken from the agent's answer.
+    FromAnswer,
+    Missing,
+}
+
+/// Completes a draft with proof values and field names from the agent's answer.
+fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> Proof {
     let details = &result.details;
     let needs_proof = needs_proof(slot, case);
     let proof = if needs_proof {
@@ -172,7 +191,11 @@ fn complete(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Cas
         }
         check_draft(&inputs.brief, slot, case, &others)
     });
-    !needs_proof || !proof.is_empty()
+    match (needs_proof, proof.is_empty()) {
+        (false, _) => Proof::NotNeeded,
+        (true, false) => Proof::FromAnswer,
+        (true, true) => Proof::Missing,
+    }
 }
 
 #[derive(Clone, Default)]

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::reader::{Content, FileReader};
 use self::server::Server;
-use self::trace_files::TraceFiles;
+use self::trace_files::{EXTENSIONS_TEXT, TraceFiles};
 use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::context::Context;
 use crate::error::Error;
@@ -153,10 +153,10 @@ impl Source {
             Self::Files { files, .. } => {
                 let error = Error::nothing_selected("no traces found");
                 match files.skipped.as_slice() {
-                    [] => error.hint("expected JSON, JSON Lines or OpenTelemetry protobuf files"),
+                    [] => error.hint(format!("expected files with the extension {EXTENSIONS_TEXT}")),
                     [first, ..] => error.hint(format!(
-                        "in folders only .json, .jsonl, .ndjson, .pb, .binpb and .eval files are read; {first} was skipped: \
-                         pass a file's path to read it whatever its extension"
+                        "in folders only {EXTENSIONS_TEXT} files are read; {first} was skipped: pass a file's path to read \
+                         it whatever its extension"
                     )),
                 }
             }

@@ -13,6 +13,9 @@ const STDIN: &str = "-";
 /// Extensions of trace files, optionally followed by `.gz`.
 const EXTENSIONS: [&str; 7] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".eval", ".traj"];
 
+/// The extensions, for messages.
+pub(super) const EXTENSIONS_TEXT: &str = ".json, .jsonl, .ndjson, .pb, .binpb, .eval and .traj (each also with .gz)";
+
 /// The files to read, each once.
 #[derive(Debug, Default)]
 pub(super) struct TraceFiles {

@@ -1,6 +1,7 @@
 //! The contents of the files of a new project.
 
 use karat_cases::regression::slug;
+use karat_lints::PLACEHOLDER_RESULT;
 use serde_json::{Map, Value, json};
 
 use super::registry_tools::{RegistryTool, first_sentence};
@@ -59,7 +60,7 @@ impl FirstEval<'_> {
         let mut case = json!({"id": id, "description": description, "input": {"message": message}});
         // A model cannot execute tools, so stubs answer its calls.
         if let Some(tool) = self.tool.filter(|_| self.is_model) {
-            case["stubs"] = json!({tool: {"result": "replace this with the tool's result"}});
+            case["stubs"] = json!({tool: {"result": PLACEHOLDER_RESULT}});
         }
         case["expect"] = self.expect();
         if rows.len() > 1 {

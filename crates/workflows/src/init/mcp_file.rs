@@ -147,7 +147,7 @@ pub(super) async fn list(
     };
     let variables = Variables::load(folder)?;
     variables.register_secrets(redactor);
-    Ok(list_servers(&live, &variables, redactor, LIST_TIMEOUT).await)
+    Ok(list_servers(&live, &variables, redactor, LIST_TIMEOUT, &|_| ()).await)
 }
 
 #[cfg(test)]

@@ -46,13 +46,19 @@ pub(super) struct FileLocation {
     pub(super) location: String,
 }
 
-/// The number of bytes read so far.
+/// The number of bytes and traces read so far.
 #[derive(Clone, Default)]
-pub(super) struct BytesRead(Arc<AtomicU64>);
+pub(super) struct ReadProgress {
+    bytes: Arc<AtomicU64>,
+    traces: Arc<AtomicU64>,
+}
 
-impl BytesRead {
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+impl ReadProgress {
+    /// Estimates how many of the bytes belong to this number of judged traces: reading is ahead of judging.
+    pub(super) fn judged_bytes(&self, judged: u64) -> u64 {
+        let (bytes, traces) = (self.bytes.load(Ordering::Relaxed), self.traces.load(Ordering::Relaxed));
+        let bytes = u128::from(bytes) * u128::from(judged.min(traces)) / u128::from(traces.max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }
 
@@ -89,18 +95,13 @@ impl TraceFiles {
         self.sources.iter().map(|source| source.name.as_str())
     }
 
-    /// Returns the traces of all files in batches, and the counter of bytes read.
-    pub(super) fn into_batches(self) -> (Batches, BytesRead) {
-        let bytes_read = BytesRead::default();
+    /// Returns the traces of all files in batches, and how much of them was read.
+    pub(super) fn into_batches(self) -> (Batches, ReadProgress) {
+        let progress = ReadProgress::default();
         let waiting = self.sources.into_iter().enumerate();
-        let batches = Batches {
-            waiting,
-            current: None,
-            bytes_read: bytes_read.clone(),
-            spans: SpanTraces::default(),
-            error: None,
-        };
-        (batches, bytes_read)
+        let batches =
+            Batches { waiting, current: None, progress: progress.clone(), spans: SpanTraces::default(), error: None };
+        (batches, progress)
     }
 }
 
@@ -109,7 +110,7 @@ impl TraceFiles {
 pub(super) struct Batches {
     waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
     current: Option<CurrentFile>,
-    bytes_read: BytesRead,
+    progress: ReadProgress,
     spans: SpanTraces,
     /// An error, returned after the traces before it.
     error: Option<Error>,
@@ -150,6 +151,7 @@ impl Iterator for Batches {
                 break;
             }
         }
+        self.progress.traces.fetch_add(batch.len() as u64, Ordering::Relaxed);
         (!batch.is_empty()).then_some(Ok(batch))
     }
 }
@@ -194,7 +196,7 @@ impl Batches {
         if is_pipe {
             reader = Box::new(check_content(reader, &name)?);
         }
-        let counted = CountingReader { reader, bytes_read: self.bytes_read.clone() };
+        let counted = CountingReader { reader, bytes_read: Arc::clone(&self.progress.bytes) };
         Ok(CurrentFile { file, name, traces: read(None, counted).without_required_ids() })
     }
 }
@@ -233,13 +235,13 @@ impl SpanTraces {
 /// A reader that counts bytes.
 struct CountingReader {
     reader: Box<dyn Read + Send>,
-    bytes_read: BytesRead,
+    bytes_read: Arc<AtomicU64>,
 }
 
 impl Read for CountingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(out)?;
-        self.bytes_read.0.fetch_add(count as u64, Ordering::Relaxed);
+        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }
@@ -325,6 +327,16 @@ mod tests {
             ("line 3".to_owned(), invalid("unrecognised trace format")),
         ];
         assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn progress_is_that_of_judging() {
+        let text = "{\"steps\":[]}\n".repeat(30).leak();
+        let (batches, progress) = TraceFiles { sources: vec![source("a", text)], bytes: None }.into_batches();
+        assert_eq!(progress.judged_bytes(0), 0);
+        assert_eq!(batches.map(|batch| batch.expect("readable").len()).sum::<usize>(), 30);
+        let total = text.len() as u64;
+        assert_eq!([0, 15, 30].map(|judged| progress.judged_bytes(judged)), [0, total / 2, total]);
     }
 
     #[test]

@@ -56,10 +56,7 @@ pub struct FilesRequest {
 
 pub enum FilesEvent {
     /// The files are open. `bytes` is their total size, if known.
-    Opened {
-        bytes: Option<u64>,
-        reads_stdin: bool,
-    },
+    Opened { bytes: Option<u64>, reads_stdin: bool },
     /// The executions of all functions on one trace.
     Judged(Vec<Execution>),
     Progress {
@@ -67,6 +64,7 @@ pub enum FilesEvent {
         passed: u64,
         failed: u64,
         errored: u64,
+        /// An estimate of the bytes of the judged traces.
         bytes: u64,
     },
     /// No more events are available now: flush buffered output.
@@ -89,12 +87,18 @@ pub async fn judge_files(
     cancel: &CancellationToken,
 ) -> Result<FilesOutcome, Error> {
     let task = request.evaluators.task(context)?;
+    for function in task.functions.iter().filter(|function| function.reads_case()) {
+        context.notices.warn(&format!(
+            "{} reads the context of a case, which traces do not have: its params and reference are empty here",
+            function.name
+        ));
+    }
     let files = TraceFiles::open(&request.traces, request.stdin, &context.settings.layout.current_dir)?;
     let sandbox = context.open_sandbox()?;
     let _ = events.emit(FilesEvent::Opened { bytes: files.bytes, reads_stdin: files.reads_stdin() });
     let started = Instant::now();
     let names: Vec<String> = files.names().map(str::to_owned).collect();
-    let (batches, bytes_read) = files.into_batches();
+    let (batches, progress) = files.into_batches();
     let hashes = task.functions.iter().map(|function| (function.name.as_str(), function.code_hash.as_str()));
     let mut tally = Tally::new(hashes);
     let guest_hash = sandbox.guest_hash();
@@ -119,7 +123,8 @@ pub async fn judge_files(
         let rows = executions(&task.functions, guest_hash, trace_id.as_deref(), judged.into(), &executed_at);
         events.emit(FilesEvent::Judged(rows))?;
         let (passed, failed, errored) = tally.counts();
-        events.emit(FilesEvent::Progress { traces: tally.traces(), passed, failed, errored, bytes: bytes_read.get() })
+        let (traces, bytes) = (tally.traces(), progress.judged_bytes(tally.traces()));
+        events.emit(FilesEvent::Progress { traces, passed, failed, errored, bytes })
     });
     let ended = ended.await;
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -72,6 +72,12 @@ pub async fn run_suites(
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };
     check_output_dir(&context.settings.layout.output_dir)?;
+    if !plan.suites.is_empty() && context.settings.recording.calls_all() {
+        tokio::select! {
+            prepared = prepare_agents(&agents) => prepared?,
+            () = cancel.cancelled() => return Err(Error::cancelled()),
+        }
+    }
     let recordings = Recordings::open(&context.settings, &context.settings.layout.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
@@ -164,6 +170,14 @@ impl Running {
             hook_error: None,
         })
     }
+}
+
+/// Loads the agents that are functions of the project, so that one that cannot be loaded stops the run at once.
+async fn prepare_agents(agents: &[Arc<dyn Agent>]) -> Result<(), Error> {
+    for agent in agents {
+        agent.prepare().await.map_err(Error::invalid)?;
+    }
+    Ok(())
 }
 
 /// The destination of the events of a run.

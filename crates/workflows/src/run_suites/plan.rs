@@ -13,8 +13,8 @@ use karat_core::result::{EarlierResult, SkippedCase};
 use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_project::{
-    DiscoveredFiles, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, discover_all, load_all,
-    read_json_setting,
+    DiscoveredFiles, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, archived_ids, discover_all,
+    load_all, read_json_setting,
 };
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
@@ -94,7 +94,9 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
     }
     selection.drop_other_tiers(&mut files)?;
     let (mut suites, mut rubrics) = load_all(files)?;
-    for empty in suites.iter().filter(|suite| suite.file.cases.is_empty()) {
+    // A file whose cases were all archived is as karat left it.
+    let has_archive = |suite: &&LoadedSuite| archived_ids(&suite.path.path).is_some_and(|ids| !ids.is_empty());
+    for empty in suites.iter().filter(|suite| suite.file.cases.is_empty() && !has_archive(suite)) {
         context.notices.warn(&format!("{} has no cases", empty.path.display_path));
     }
     for tag in selection.unused_skip_tags(&suites, &rubrics) {
@@ -200,7 +202,7 @@ pub(super) async fn prepare(
         None => None,
     };
     let LoadedSuites { suites, rubrics, shard, baseline, functions } = loaded;
-    let services = prepare_state(suites.iter().map(|suite| &suite.loaded), &tools, settings).await?;
+    let services = prepare_state(suites.iter().map(|suite| &suite.loaded), &tools, settings, *notices).await?;
     let registry = tools.registry;
     if let Some(registry) = &registry {
         report_unknown_tools(suites.iter().map(|suite| &suite.loaded), registry, context)?;

@@ -47,6 +47,8 @@ pub(super) struct Selection {
     grep: Option<Pattern>,
     functions: Vec<String>,
     is_part: bool,
+    /// The flags of the selection, for messages.
+    flags: String,
 }
 
 impl Selection {
@@ -65,6 +67,7 @@ impl Selection {
             skip_tags: request.skip_tags.clone(),
             functions: request.functions.clone(),
             is_part: request.is_part,
+            flags: flags(request),
             grep: grep.map_err(|error| Error::invalid(format!("invalid regular expression in --grep: {error}")))?,
         })
     }
@@ -78,7 +81,7 @@ impl Selection {
         if !self.tiers.is_empty() {
             paths.retain(|path| !is_other(path));
         }
-        if paths.is_empty() { Err(Error::nothing_selected("no case is selected")) } else { Ok(()) }
+        if paths.is_empty() { Err(self.nothing_selected()) } else { Ok(()) }
     }
 
     /// Retains the selected cases, and the files that have any.
@@ -98,9 +101,16 @@ impl Selection {
         }
         rubrics.retain(|rubric| !rubric.file.cases.is_empty());
         if loaded.is_empty() && rubrics.is_empty() {
-            return Err(Error::nothing_selected("no case is selected"));
+            return Err(self.nothing_selected());
         }
         Ok(())
+    }
+
+    fn nothing_selected(&self) -> Error {
+        Error::nothing_selected(match self.flags.as_str() {
+            "" => "no case is selected".to_owned(),
+            flags => format!("no case is selected by {flags}"),
+        })
     }
 
     /// Rejects unknown ids, even if others are known.
@@ -138,6 +148,21 @@ impl Selection {
             && by_function
             && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
     }
+}
+
+/// Returns the flags that restrict a selection.
+fn flags(request: &SelectionRequest) -> String {
+    let lists = [
+        ("id", &request.ids),
+        ("tier", &request.tiers),
+        ("difficulty", &request.difficulties),
+        ("tag", &request.tags),
+        ("skip-tag", &request.skip_tags),
+    ];
+    let flags =
+        lists.into_iter().flat_map(|(flag, values)| values.iter().map(move |value| format!("--{flag} {value}")));
+    let grep = request.grep.iter().map(|pattern| format!("--grep '{pattern}'"));
+    flags.chain(grep).collect::<Vec<_>>().join(" ")
 }
 
 fn all_cases<'c>(loaded: &'c [LoadedSuite], rubrics: &'c [LoadedRubric]) -> impl Iterator<Item = &'c Case> {

@@ -142,7 +142,9 @@ fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
     let name = name(key);
     let message = match problem.message.strip_prefix(&format!("'{key}'")) {
         Some(message) if rest.is_empty() => format!("{name}{message}"),
-        _ => format!("{name}{rest}: {}", problem.message),
+        // The message names the last key.
+        _ if rest.matches('/').count() <= 1 => format!("{name}: {}", problem.message),
+        _ => format!("{name} at {rest}: {}", problem.message),
     };
     let error = Error::invalid(message);
     match problem.help {
@@ -308,7 +310,7 @@ mod tests {
     fn an_error_has_the_flag_and_the_json_pointer() {
         let flags = flags_of(&[("gates", FlagValue::Text("{\"passRate\": \"high\"}".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("invalid rate");
-        assert!(error.message.starts_with("--gates/passRate: "), "{}", error.message);
+        assert!(error.message.starts_with("--gates: 'passRate' must be "), "{}", error.message);
         let flags = flags_of(&[("gates", FlagValue::Text("{".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("invalid JSON");
         assert!(error.message.starts_with("--gates is not valid JSON: "), "{}", error.message);

@@ -57,6 +57,11 @@ impl RecordingSetting {
         Self { folder: record.path, mode }
     }
 
+    /// Whether every answer comes from the agent, so that nothing is replayed.
+    pub fn calls_all(&self) -> bool {
+        matches!(self.mode, None | Some(RecordingMode::Record))
+    }
+
     /// Whether no calls are made.
     pub fn is_offline(&self) -> bool {
         self.mode == Some(RecordingMode::Strict)

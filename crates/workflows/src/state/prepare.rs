@@ -12,6 +12,7 @@ use karat_state::{ProjectHooks, ProjectSources, Source, SourceConfig, SourceOrig
 
 use crate::context::tools::{Tools, connect};
 use crate::error::Error;
+use crate::notice::Notices;
 use crate::settings::{Settings, StateSettings};
 
 /// What captures states and runs hooks in a run.
@@ -27,6 +28,7 @@ pub(crate) async fn prepare_state<'s>(
     loaded: impl Iterator<Item = &'s LoadedSuite>,
     tools: &Tools,
     settings: &Settings,
+    notices: &dyn Notices,
 ) -> Result<StateServices, Error> {
     let cases = loaded.flat_map(|suite| &suite.file.cases);
     let names: BTreeSet<&str> = cases.flat_map(|case| case.expect.state_sources().map(|(_, name)| name)).collect();
@@ -41,7 +43,7 @@ pub(crate) async fn prepare_state<'s>(
     };
     let used: BTreeMap<&str, &SourceConfig> =
         names.iter().filter_map(|name| Some((*name, sources.value.get(*name)?))).collect();
-    let servers = if is_offline { None } else { connect_servers(&used, tools, settings).await? };
+    let servers = if is_offline { None } else { connect_servers(&used, tools, settings, notices).await? };
     let mut ready = BTreeMap::new();
     for (name, config) in used {
         let expanded = if is_offline { config.clone() } else { config.expanded(&mut expand)? };
@@ -75,6 +77,7 @@ async fn connect_servers(
     used: &BTreeMap<&str, &SourceConfig>,
     tools: &Tools,
     settings: &Settings,
+    notices: &dyn Notices,
 ) -> Result<Option<Arc<McpServers>>, Error> {
     let names: BTreeSet<&str> = used.values().filter_map(|config| server_of(config)).collect();
     if names.is_empty() {
@@ -99,5 +102,5 @@ async fn connect_servers(
             named.push(target.map_err(|unusable| *unusable.error)?);
         }
     }
-    Ok(Some(Arc::new(connect(named, settings).await?)))
+    Ok(Some(Arc::new(connect(named, settings, notices).await?)))
 }

@@ -33,6 +33,32 @@ async fn all_cases_depend_on_the_files_of_the_settings(#[case] path: &str, #[cas
     assert_eq!(change.paths.into_iter().collect::<Vec<_>>(), [project.files.path().join(path)]);
 }
 
+#[rstest]
+#[case("python:agent:answer", "agent.py", "prompt.py")]
+#[case("python:bot.main:answer", "bot/main.py", "bot/tools/search.py")]
+#[case("node:agent.mjs#answer", "agent.mjs", "agent.mjs")]
+#[case("command:python3 agent.py", "agent.py", "agent.py")]
+#[tokio::test]
+async fn all_cases_depend_on_the_source_of_the_agent(
+    #[case] endpoint: &str,
+    #[case] source: &str,
+    #[case] changed: &str,
+) {
+    let project = TestProject::new()
+        .file("karat.json", json!({"agentEndpoint": endpoint}))
+        .file(source, "")
+        .file(changed, "")
+        .file("notes.txt", "");
+    let settings = project.context().settings;
+    let mut watch = Watch::start(&[], &settings);
+    assert!(watch.roots().iter().any(|root| project.files.path().join(source).starts_with(root)));
+    project.files.write("notes.txt", "not watched");
+    project.files.write(changed, "changed");
+    let change = watch.next_change(&settings).await;
+    assert_eq!(change.affected, AffectedCases::Everything);
+    assert_eq!(change.paths.into_iter().collect::<Vec<_>>(), [project.files.path().join(changed)]);
+}
+
 fn case_with_table(file: &str) -> Value {
     let expect = json!({"responseNonEmpty": true});
     json!([{"id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": expect, "each": {"file": file}}])

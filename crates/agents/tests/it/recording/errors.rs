@@ -30,6 +30,22 @@ async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("better")));
 }
 
+#[rstest]
+#[case(RecordingMode::Record)]
+#[case(RecordingMode::Auto)]
+#[tokio::test]
+async fn an_unreachable_agent_is_recorded_as_an_error(#[case] mode: RecordingMode) {
+    let folder = TempDir::new().unwrap();
+    let refused = AgentError::unreachable("cannot reach the agent: connection refused", Duration::from_nanos(15), 3);
+    let inner = FakeAgent::new(json!({}), [Err(refused.clone())]);
+    let recorded = open(folder.path(), mode);
+    // This run still learns that there is no connection, so that it can stop.
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(refused.clone()));
+    assert_eq!((recorded.failures(), recorded.tally()), (Vec::new(), tally(0, 1, 1, 0)));
+    let replayed = replay(json!({}), folder.path(), &case("hi"), 0).await.unwrap_err();
+    assert_eq!(replayed, AgentError::new(refused.message, refused.elapsed));
+}
+
 /// Starts a call that never completes and cancels it.
 async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));

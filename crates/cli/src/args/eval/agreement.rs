@@ -24,8 +24,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AGREEMENT_AFTER_HELP)]
 pub(crate) struct EvalAgreementArgs {
-    /// Name of the eval, with or without eval_
-    #[arg(value_name = "NAME", required_unless_present = "all")]
+    /// Name of the eval, with or without eval_; or pass --all
+    #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Measure all evals in the store
     #[arg(long, conflicts_with_all = ["name", "version"])]
@@ -37,8 +37,8 @@ pub(crate) struct EvalAgreementArgs {
     #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
     #[arg(value_parser = one_of(ORIGINS))]
     pub(crate) source: TraceOrigin,
-    /// Alert thresholds, as JSON: accuracy, contradictionRate, errorRate, atLeast
-    /// [default: 0.8, 0.15, 0.1 and 20]
+    /// Alert thresholds, as JSON: accuracy, errorRate, atLeast, contradictionRate
+    /// [default: 0.8, 0.1, 20 and none]
     #[arg(long, value_name = "JSON", help_heading = HEADING)]
     pub(crate) agreement: Option<String>,
     /// Output format

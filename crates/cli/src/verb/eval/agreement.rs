@@ -9,6 +9,10 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: EvalAgreementArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    if args.name.is_none() && !args.all {
+        return Err(Failure::invalid("missing the name of an eval")
+            .hint("karat eval agreement NAME, or karat eval agreement --all"));
+    }
     let context = surface.context(&[])?;
     let request = MeasureRequest { eval: args.name, version: args.version, origin: args.source };
     let report = surface.run(measure(request, &context))?;

@@ -1,6 +1,7 @@
 //! `karat run --watch`: reruns the cases that a change affects, until interrupted.
 
 use karat_core::exit::ExitStatus;
+use karat_report::counted;
 use karat_workflows::run_suites::{Request, SelectionRequest};
 use karat_workflows::watch::{AffectedCases, Change, Watch};
 use karat_workflows::{CancellationToken, Context};
@@ -12,6 +13,9 @@ use crate::surface::Surface;
 
 /// Maximum number of changed files in a note.
 const MAX_LISTED_FILES: usize = 3;
+
+/// Maximum number of watched files and folders in a note.
+const MAX_LISTED_ROOTS: usize = 8;
 
 pub(super) async fn watch<'s>(
     args: &RunArgs,
@@ -37,7 +41,9 @@ pub(super) async fn watch<'s>(
             }
         }
         if !cancel.is_cancelled() {
-            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.file_count()));
+            let count = counted(files.file_count(), "file");
+            let names = watched_names(&files, &context);
+            printer.note(&format!("watching {count} ({names}); press Ctrl-C to stop"));
         }
         let change = tokio::select! {
             change = files.next_change(&context.settings) => change,
@@ -78,6 +84,17 @@ fn rerun(request: &Request, change: &Change) -> Option<Request> {
             Some(Request { selection, ..request.clone() })
         }
     }
+}
+
+/// Names the watched files and folders.
+fn watched_names(files: &Watch, context: &Context<'_>) -> String {
+    let layout = &context.settings.layout;
+    let mut names: Vec<String> = files.roots().into_iter().map(|path| layout.display_path(path)).collect();
+    if names.len() > MAX_LISTED_ROOTS {
+        let more = names.split_off(MAX_LISTED_ROOTS - 1).len();
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }
 
 fn changed_names(change: &Change, context: &Context<'_>) -> String {
