@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged as _, TextRange};
 
 use super::project_rules::ProjectRules;
 use crate::function::{Finding, Rule};
-use crate::modules::{OPTIONAL_MODULES, entry_of, is_common, is_standard, root};
+use crate::modules::{COMMON_MODULES, OPTIONAL_MODULES, entry_of, is_common, is_standard, root};
 
 /// Collects the imports of a function and its helpers.
 pub(super) struct Imports<'p> {
@@ -81,8 +81,11 @@ impl<'p> Imports<'p> {
             .or_else(|| OPTIONAL_MODULES.into_iter().find(|entry| root(entry) == module));
         let help = match optional {
             Some(entry) => format!("to allow it, add \"{entry}\" to \"evalImports\" in karat.json"),
-            None if self.rules.imports.is_empty() => "only json, re and typing can be imported".to_owned(),
-            None => format!("only json, re, typing and {} can be imported", self.rules.imports.join(", ")),
+            None => {
+                let modules: Vec<&str> =
+                    COMMON_MODULES.into_iter().chain(self.rules.imports.iter().map(String::as_str)).collect();
+                format!("only {} and helper modules can be imported", modules.join(", "))
+            }
         };
         let message = format!("import of '{module}' is not allowed");
         Finding { rule: Rule::Import, message, help: Some(help), range: range.into() }
