@@ -23,7 +23,10 @@ mod transcode;
 mod validate;
 mod worker;
 
-pub use adopt::{AdoptError, AdoptedFunction, Framework, adopt, helper_name, unavailable_reason};
+pub use adopt::{
+    AdoptError, AdoptRequest, AdoptedFunction, FindModule, Framework, ProjectModule, adopt, helper_name,
+    unavailable_reason,
+};
 pub use arrow::{
     ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, TextColumn,
     read_arrow,

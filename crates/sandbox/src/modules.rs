@@ -1,7 +1,7 @@
 //! Modules that eval functions may import.
 
 /// Modules that every function may import.
-const COMMON_MODULES: [&str; 4] = ["json", "karat_text", "re", "typing"];
+pub(crate) const COMMON_MODULES: [&str; 4] = ["json", "karat_text", "re", "typing"];
 
 /// Modules of the standard library that a project may allow. The guest imports them when it is built.
 pub const OPTIONAL_MODULES: [&str; 26] = [

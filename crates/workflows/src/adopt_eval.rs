@@ -1,15 +1,14 @@
 //! Adopts an evaluator of another framework as an eval function.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use karat_core::judgement::{ErrorKind, EvalContext, ReturnForm};
-use karat_json::text::snake_case;
 use karat_project::{create_file, read_file};
 use karat_sandbox::{
-    AdoptError, AdoptedFunction, Finding, Framework, Function, FunctionRunner, OPTIONAL_MODULES, ProjectRules, Rule,
-    adopt, helper_name, unavailable_reason, validate_with,
+    AdoptError, AdoptRequest, AdoptedFunction, Finding, Framework, Function, FunctionRunner, OPTIONAL_MODULES,
+    ProjectModule, ProjectRules, Rule, adopt, unavailable_reason, validate_with,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,7 +57,7 @@ pub struct AdoptReport {
     pub missing_imports: Vec<String>,
     /// Differences from the framework.
     pub notes: Vec<String>,
-    /// Reasons why it cannot run in the sandbox; empty if it can.
+    /// Reasons why it cannot be adopted; empty if it can.
     pub obstacles: Vec<String>,
     /// The result of the test run; null if it cannot run.
     pub trial: Option<Trial>,
@@ -88,14 +87,20 @@ pub fn adopt_eval(request: &Request, context: &Context<'_>) -> Result<AdoptRepor
     let source_name = settings.display_path(&source_path);
     let source =
         read_file(&source_path).map_err(|error| Error::invalid(format!("cannot read {source_name}: {error}")))?;
-    let folder = source_path.parent().unwrap_or(Path::new("")).to_owned();
-    let has_module = |name: &str| folder.join(format!("{name}.py")).is_file();
-    let adopted = adopt(&source, request.function.as_deref(), &has_module)
-        .map_err(|error| adopt_error(error, &source_name, request.function.as_deref()))?;
-    let name = request.name.clone().or_else(|| name_from_file(&adopted, &source_path));
-    let adopted = rename(adopted, name.as_deref())?;
-    let helpers = read_helpers(&adopted, &folder)?;
-    let files = files_of(&adopted, &helpers, settings);
+    let name = request.name.as_deref().map(crate::evals::parse_name).transpose()?.map(|name| format!("eval_{name}"));
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (root, real_path) = (real(&settings.layout.root), real(&source_path));
+    let find_module = |importer: &Path, module: &str| find_module(&root, importer, module);
+    let adopt_request = AdoptRequest {
+        source: &source,
+        path: &real_path,
+        function: request.function.as_deref(),
+        name: name.as_deref(),
+        find_module: &find_module,
+    };
+    let adopted =
+        adopt(&adopt_request).map_err(|error| adopt_error(error, &source_name, request.function.as_deref()))?;
+    let files = files_of(&adopted, settings);
     let mut report = AdoptReport {
         framework: adopted.framework,
         source: source_name,
@@ -109,10 +114,17 @@ pub fn adopt_eval(request: &Request, context: &Context<'_>) -> Result<AdoptRepor
         trial: None,
         code: adopted.code.clone(),
     };
+    let is_missing = |name: &&String| !request.params.contains_key(*name);
+    let missing = adopted.required_params.iter().filter(is_missing);
+    report.obstacles.extend(missing.map(|name| {
+        format!(
+            "its constructor needs '{name}': pass --params '{{\"{name}\": …}}', and add it to 'params' of the entry"
+        )
+    }));
     if !report.obstacles.is_empty() {
         return Ok(report);
     }
-    match validate_adopted(&adopted, &helpers) {
+    match validate_adopted(&adopted) {
         Ok(function) => {
             let EvalRules { imports: allowed, .. } = &settings.eval_rules;
             let missing = function.options.imports.iter().filter(|module| !allowed.contains(module));
@@ -138,63 +150,57 @@ fn adopt_error(error: AdoptError, source: &str, function: Option<&str>) -> Error
             let first = names.first().cloned().unwrap_or_default();
             Error::invalid(message).hint(format!("choose one, for example: karat eval adopt {source}:{first}"))
         }
-        AdoptError::NoneFound { functions } => {
-            let found = if function.is_some() || functions.is_empty() {
-                String::new()
-            } else {
-                format!("; found: {}", functions.join(", "))
-            };
-            Error::invalid(message)
-                .hint(format!("expected the parameters of promptfoo, Braintrust, Langfuse, LangSmith, Phoenix, MLflow, DeepEval or OpenAI graders{found}"))
-                .hint("karat eval new NAME creates a function in karat's own form")
+        AdoptError::NoneFound { functions } if function.is_none() && !functions.is_empty() => {
+            Error::invalid(message).hint(format!("choose a function: {}", functions.join(", ")))
         }
+        AdoptError::NoneFound { .. } => Error::invalid(message)
+            .hint(
+                "expected the parameters of promptfoo, Braintrust, Langfuse, LangSmith, Phoenix, MLflow, DeepEval or \
+                 OpenAI graders, or two such as 'prediction' and 'expected'",
+            )
+            .hint("karat eval new NAME creates a function in karat's own form"),
+        AdoptError::ForeignBase { .. } => Error::invalid(message).hint("move the base class into the file"),
         AdoptError::Unknown(_) | AdoptError::Invalid(_) => Error::invalid(message),
     }
 }
 
-/// Returns a name derived from the file, for evaluators that have the same name in every file.
-fn name_from_file(adopted: &AdoptedFunction, path: &Path) -> Option<String> {
-    let stem = snake_case(&path.file_stem()?.to_string_lossy());
-    (["get_assert", "grade"].contains(&adopted.source_name.as_str())).then_some(stem)
+/// Finds the module that a file imports: beside it or in a folder above, up to the project's root, and there also in
+/// `src`. A file outside of the project finds only the modules beside it. Relative names start with a dot.
+fn find_module(root: &Path, importer: &Path, module: &str) -> Option<ProjectModule> {
+    let name = module.trim_start_matches('.');
+    let level = module.len() - name.len();
+    let parts: Vec<&str> = name.split('.').filter(|part| !part.is_empty()).collect();
+    let folder = importer.parent()?;
+    let is_inside = |folder: &&Path| folder.starts_with(root);
+    let folders: Vec<PathBuf> = if level > 0 {
+        let above = folder.ancestors().nth(level - 1).filter(|above| is_inside(above) || *above == folder);
+        above.map(Path::to_owned).into_iter().collect()
+    } else if is_inside(&folder) {
+        let above = folder.ancestors().take_while(is_inside);
+        above.flat_map(|folder| [folder.to_owned(), folder.join("src")]).collect()
+    } else {
+        vec![folder.to_owned()]
+    };
+    let file = |folder: &PathBuf| {
+        let path: PathBuf = std::iter::once(folder.as_path()).chain(parts.iter().map(Path::new)).collect();
+        let module = parts.last().map(|last| path.with_file_name(format!("{last}.py")));
+        module.into_iter().chain([path.join("__init__.py")]).find(|path| path.is_file())
+    };
+    let path = folders.iter().find_map(file)?;
+    Some(ProjectModule { source: read_file(&path).ok()?, path })
 }
 
-/// Renames the eval function.
-fn rename(adopted: AdoptedFunction, name: Option<&str>) -> Result<AdoptedFunction, Error> {
-    let Some(name) = name else { return Ok(adopted) };
-    let name = crate::evals::parse_name(name)?;
-    let new = format!("eval_{name}");
-    let definition = |name: &str| format!("def {name}(trace, context):");
-    let import = |name: &str| format!("from {} import ", helper_name(name));
-    let code = adopted.code.replace(&definition(&adopted.name), &definition(&new));
-    let code = code.replace(&import(&adopted.name), &import(&new));
-    Ok(AdoptedFunction { name: new, code, ..adopted })
-}
-
-/// Reads the modules in the evaluator's folder that it imports.
-fn read_helpers(adopted: &AdoptedFunction, folder: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let mut helpers = BTreeMap::new();
-    for name in &adopted.helpers {
-        let path = folder.join(format!("{name}.py"));
-        let bytes =
-            read_file(&path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
-        helpers.insert(name.clone(), String::from_utf8_lossy(&bytes).into_owned());
-    }
-    if let Some(code) = &adopted.helper {
-        helpers.insert(helper_name(&adopted.name), code.clone());
-    }
-    Ok(helpers)
-}
-
-fn files_of(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String>, settings: &Settings) -> Files {
+fn files_of(adopted: &AdoptedFunction, settings: &Settings) -> Files {
     let folder = &settings.eval_functions.path;
     let stem = adopted.name.strip_prefix("eval_").unwrap_or(&adopted.name);
     let mut files = vec![(folder.join(format!("{stem}.py")), adopted.code.clone())];
-    files.extend(helpers.iter().map(|(name, code)| (folder.join(format!("{name}.py")), code.clone())));
+    files.extend(adopted.helpers.iter().map(|(name, code)| (folder.join(format!("{name}.py")), code.clone())));
     files
 }
 
 /// Validates the adopted code as if the project allowed its imports; an error lists the obstacles.
-fn validate_adopted(adopted: &AdoptedFunction, helpers: &BTreeMap<String, String>) -> Result<Function, Vec<String>> {
+fn validate_adopted(adopted: &AdoptedFunction) -> Result<Function, Vec<String>> {
+    let helpers = &adopted.helpers;
     let helper = |name: &str| helpers.get(name).map(|code| code.clone().into_bytes());
     let imports = OPTIONAL_MODULES.map(str::to_owned);
     let rules =

@@ -11,7 +11,7 @@ use crate::terminal_text::{printable, wrap};
 pub fn adopted_text(report: &AdoptReport, settings: ConsoleSettings) -> String {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
-    let title = format!("{} from {}, an evaluator of {}", report.evaluator, report.source, report.framework);
+    let title = format!("{} from {}, {}", report.evaluator, report.source, report.framework.title());
     let _ = writeln!(out, "{}", palette.bold(printable(&title)));
     let mut item = |mark: String, text: &str| {
         let lines = wrap(&printable(text), settings.columns.saturating_sub(6).max(20)).join("\n    ");
@@ -31,7 +31,7 @@ pub fn adopted_text(report: &AdoptReport, settings: ConsoleSettings) -> String {
     }
     out.push('\n');
     if !report.obstacles.is_empty() {
-        let _ = writeln!(out, "{}", palette.failure("not adopted: it cannot run in the sandbox"));
+        let _ = writeln!(out, "{}", palette.failure("not adopted"));
         return out;
     }
     if report.written {

@@ -24,7 +24,15 @@ pub enum Framework {
     Deepeval,
     /// `OpenAI` graders in Python.
     Openai,
+    /// A function of the output and the expected value, which belongs to no framework.
+    Plain,
 }
+
+/// Names of the output in plain functions.
+const PREDICTIONS: [&str; 5] = ["prediction", "response", "answer", "actual", "output"];
+
+/// Names of the expected value in plain functions.
+const EXPECTATIONS: [&str; 5] = ["expected", "reference", "gold", "ground_truth", "target"];
 
 impl Framework {
     const ALL: [Self; 8] = [
@@ -48,6 +56,15 @@ impl Framework {
             Self::Mlflow => "MLflow",
             Self::Deepeval => "DeepEval",
             Self::Openai => "OpenAI graders",
+            Self::Plain => "plain Python",
+        }
+    }
+
+    /// Returns what an evaluator is called: `an evaluator of Langfuse`.
+    pub fn title(self) -> String {
+        match self {
+            Self::Plain => "a plain function".to_owned(),
+            _ => format!("an evaluator of {self}"),
         }
     }
 
@@ -61,7 +78,7 @@ impl Framework {
             Self::Phoenix => &["phoenix"],
             Self::Mlflow => &["mlflow"],
             Self::Deepeval => &["deepeval"],
-            Self::Openai => &[],
+            Self::Openai | Self::Plain => &[],
         }
     }
 
@@ -75,6 +92,7 @@ impl Framework {
                 ("output", "_output(trace)"),
                 ("expected", "context.reference"),
                 ("metadata", "dict(context.params)"),
+                ("trace", "_Trace(trace)"),
             ],
             Self::Langfuse => &[
                 ("input", "_input(trace)"),
@@ -83,25 +101,38 @@ impl Framework {
                 ("metadata", "dict(context.params)"),
             ],
             Self::Langsmith => &[
-                ("inputs", "_Fields(_raw_input(trace), context.params)"),
-                ("outputs", "_Fields(_raw_output(trace))"),
+                ("inputs", "_input_fields(trace, context)"),
+                ("outputs", "_output_fields(trace)"),
                 ("reference_outputs", "_Fields(context.reference)"),
                 ("run", "_Run(trace, context)"),
                 ("example", "_Example(trace, context)"),
             ],
             Self::Phoenix => &[
-                ("input", "_Fields(_raw_input(trace), context.params)"),
+                ("input", "_input_fields(trace, context)"),
                 ("output", "_output(trace)"),
                 ("expected", "_Fields(context.reference)"),
                 ("reference", "_Fields(context.reference)"),
                 ("metadata", "dict(context.params)"),
+                ("example", "_Example(trace, context)"),
             ],
             Self::Mlflow => &[
-                ("inputs", "_Fields(_raw_input(trace), context.params)"),
+                ("inputs", "_input_fields(trace, context)"),
                 ("outputs", "_output(trace)"),
                 ("expectations", "_Fields(context.reference)"),
             ],
             Self::Openai => &[("sample", "_sample(trace)"), ("item", "_item(trace, context)")],
+            Self::Plain => &[
+                ("prediction", "_output(trace)"),
+                ("response", "_output(trace)"),
+                ("answer", "_output(trace)"),
+                ("actual", "_output(trace)"),
+                ("output", "_output(trace)"),
+                ("expected", "context.reference"),
+                ("reference", "context.reference"),
+                ("gold", "context.reference"),
+                ("ground_truth", "context.reference"),
+                ("target", "context.reference"),
+            ],
             Self::Deepeval => &[],
         }
     }
@@ -113,10 +144,10 @@ impl fmt::Display for Framework {
     }
 }
 
-/// Returns the frameworks that a file imports.
-pub(super) fn imported_frameworks(body: &[Stmt]) -> BTreeSet<Framework> {
+/// Returns the frameworks that statements import.
+pub(super) fn imported_frameworks<'a>(statements: impl IntoIterator<Item = &'a Stmt>) -> BTreeSet<Framework> {
     let mut modules: BTreeSet<&str> = BTreeSet::new();
-    for stmt in body {
+    for stmt in statements {
         match stmt {
             Stmt::Import(import) => modules.extend(import.names.iter().map(|alias| root(&alias.name))),
             Stmt::ImportFrom(import) => modules.extend(import.module.iter().map(|module| root(module))),
@@ -135,30 +166,81 @@ pub(super) struct Evaluator<'a> {
 
 pub(super) enum Form<'a> {
     Function(&'a StmtFunctionDef),
-    /// A class with a scoring method.
-    Class(&'a StmtClassDef),
+    /// A class with a method that scores, and its base classes in the same file.
+    Class(&'a StmtClassDef, Vec<&'a StmtClassDef>),
+}
+
+/// The parameters of a class's constructor.
+#[derive(Default)]
+pub(super) struct Constructor<'a> {
+    pub(super) required: Vec<&'a str>,
+    pub(super) optional: Vec<&'a str>,
+    /// The required parameter that is a model.
+    pub(super) model: Option<&'a str>,
+}
+
+impl<'a> Constructor<'a> {
+    fn of(function: &'a StmtFunctionDef) -> Self {
+        let mut constructor = Self::default();
+        for parameter in function.parameters.iter_non_variadic_params().skip(1) {
+            let name = parameter.name().as_str();
+            let type_name = parameter.annotation().and_then(last_name).unwrap_or_default();
+            let is_model = ["model", "evaluation_model", "llm", "judge", "client"].contains(&name)
+                || ["LLM", "Model", "Judge"].iter().any(|part| type_name.contains(part));
+            match (&parameter.default, is_model) {
+                (None, true) => constructor.model = Some(name),
+                (None, false) => constructor.required.push(name),
+                (Some(_), false) => constructor.optional.push(name),
+                (Some(_), true) => {}
+            }
+        }
+        constructor
+    }
+
+    /// Returns the parameters that karat fills.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.required.iter().chain(&self.optional).copied()
+    }
 }
 
 impl<'a> Evaluator<'a> {
-    /// Recognises an evaluator. `is_named` relaxes the checks for a function that the user named.
-    pub(super) fn recognise(stmt: &'a Stmt, imported: &BTreeSet<Framework>, is_named: bool) -> Option<Self> {
+    /// Recognises an evaluator in a file with the given body; a function that was named needs less evidence.
+    pub(super) fn recognise(
+        stmt: &'a Stmt,
+        body: &'a [Stmt],
+        imported: &BTreeSet<Framework>,
+        is_named: bool,
+    ) -> Option<Self> {
         match stmt {
             Stmt::FunctionDef(function) => {
                 let framework = framework_of_function(function, imported, is_named)?;
                 Some(Self { framework, form: Form::Function(function) })
             }
             Stmt::ClassDef(class) => {
-                let framework = framework_of_class(class)?;
-                Some(Self { framework, form: Form::Class(class) })
+                let bases = own_bases(class, body);
+                let framework = std::iter::once(class).chain(bases.iter().copied()).find_map(framework_of_class)?;
+                Some(Self { framework, form: Form::Class(class, bases) })
             }
             _ => None,
         }
     }
 
+    /// Returns a method of its class, or of a base class in the same file.
+    pub(super) fn method(&self, name: &str) -> Option<&'a StmtFunctionDef> {
+        let Form::Class(class, bases) = &self.form else { return None };
+        let own = std::iter::once(*class).chain(bases.iter().copied());
+        own.flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt).find(|method| method.name == *name)
+    }
+
+    /// Returns the parameters of its class's constructor.
+    pub(super) fn constructor(&self) -> Constructor<'a> {
+        self.method("__init__").map(Constructor::of).unwrap_or_default()
+    }
+
     pub(super) fn name(&self) -> &'a str {
         match self.form {
             Form::Function(function) => &function.name,
-            Form::Class(class) => &class.name,
+            Form::Class(class, _) => &class.name,
         }
     }
 
@@ -171,13 +253,18 @@ impl<'a> Evaluator<'a> {
         };
         let reads_reference = match &self.form {
             Form::Function(function) => function.parameters.iter().any(|parameter| {
-                ["expected", "expected_output", "reference", "reference_outputs", "expectations", "example", "item"]
-                    .contains(&parameter.name().as_str())
+                let name = parameter.name().as_str();
+                ["expected_output", "reference_outputs", "expectations", "example", "item"].contains(&name)
+                    || EXPECTATIONS.contains(&name)
             }),
-            Form::Class(_) => true,
+            Form::Class(..) => true,
         };
         if self.is_async() {
             notes.push("it is async: it must not await external calls".to_owned());
+        }
+        let options: Vec<&str> = self.constructor().names().collect();
+        if !options.is_empty() {
+            notes.push(format!("its constructor is filled from 'params': {}", options.join(", ")));
         }
         if reads_reference {
             notes.push("the expected value is the 'reference' of the entry in 'expect.evals'".to_owned());
@@ -193,14 +280,14 @@ impl<'a> Evaluator<'a> {
     /// Returns the reasons in the signature why the evaluator cannot run.
     pub(super) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
-        match &self.form {
-            Form::Class(class) => {
-                let method = self.framework.scoring_method();
-                if method_of(class, method).is_none() {
-                    obstacles.push(format!("its class has no method '{method}' of its own"));
-                }
+        if matches!(self.form, Form::Class(..)) {
+            let method = self.framework.scoring_method();
+            if self.method(method).is_none() {
+                obstacles.push(format!("its class has no method '{method}' of its own"));
             }
-            Form::Function(_) => {}
+            if let Some(model) = self.constructor().model {
+                obstacles.push(format!("its constructor takes '{model}', which needs a model"));
+            }
         }
         obstacles
     }
@@ -218,13 +305,28 @@ impl Framework {
     }
 }
 
-pub(super) fn method_of<'a>(class: &'a StmtClassDef, name: &str) -> Option<&'a StmtFunctionDef> {
-    class.body.iter().filter_map(Stmt::as_function_def_stmt).find(|method| method.name == *name)
+/// Returns the base classes of a class that are in the same file, nearest first.
+fn own_bases<'a>(class: &'a StmtClassDef, body: &'a [Stmt]) -> Vec<&'a StmtClassDef> {
+    let mut found: Vec<&StmtClassDef> = vec![class];
+    let mut next = 0;
+    while let Some(class) = found.get(next).copied() {
+        let is_base = |other: &&StmtClassDef| base_names(class).any(|base| other.name == *base);
+        let bases = body.iter().filter_map(Stmt::as_class_def_stmt).filter(is_base);
+        let new: Vec<&StmtClassDef> =
+            bases.filter(|base| found.iter().all(|known| !std::ptr::eq(*known, *base))).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Returns the names of a class's bases.
+pub(super) fn base_names(class: &StmtClassDef) -> impl Iterator<Item = &str> {
+    class.arguments.iter().flat_map(|arguments| arguments.args.iter()).filter_map(last_name)
 }
 
 fn framework_of_class(class: &StmtClassDef) -> Option<Framework> {
-    let mut bases = class.arguments.iter().flat_map(|arguments| arguments.args.iter()).filter_map(last_name);
-    bases.find_map(|base| match base {
+    base_names(class).find_map(|base| match base {
         "BaseMetric" => Some(Framework::Deepeval),
         "Scorer" | "SyncScorer" | "ScorerWithPartial" => Some(Framework::Braintrust),
         "CodeEvaluator" | "Evaluator" => Some(Framework::Phoenix),
@@ -282,11 +384,22 @@ fn framework_of_function(
             Some(framework)
         }
         _ if takes_output || is_named => by_import().or(by_name).or_else(|| {
-            // autoevals, Langfuse and others accept a plain function of the output.
-            (is_named && takes_output).then(|| Framework::ALL.into_iter().find(fits)).flatten()
+            // A function of the output, as autoevals, Langfuse and others accept it. Without an import, an example can
+            // be anything.
+            let any = || Framework::ALL.into_iter().filter(|_| takes_output && !has("example")).find(fits);
+            is_named.then(|| if is_plain(function) { Some(Framework::Plain) } else { any() }).flatten()
         }),
         _ => None,
     }
+}
+
+/// Whether a function takes the output and the expected value, by their usual names.
+fn is_plain(function: &StmtFunctionDef) -> bool {
+    let required = function.parameters.iter_non_variadic_params().filter(|parameter| parameter.default.is_none());
+    let names: Vec<&str> = required.map(|parameter| parameter.name().as_str()).collect();
+    let [first, second] = names[..] else { return false };
+    let is_pair = |first, second| PREDICTIONS.contains(first) && EXPECTATIONS.contains(second);
+    is_pair(&first, &second) || is_pair(&second, &first)
 }
 
 /// Whether a framework can fill the parameters of a function that have no default.

@@ -1,7 +1,5 @@
 //! The imports of an evaluator, and where they come from in the sandbox.
 
-use std::collections::BTreeSet;
-
 use ruff_python_ast::{Alias, Stmt};
 
 use super::framework::Framework;
@@ -19,10 +17,10 @@ pub(super) struct Imported<'a> {
 
 impl<'a> Imported<'a> {
     /// Returns the names that an import statement imports, of those that are used; `None` for other statements.
-    pub(super) fn of(stmt: &'a Stmt, used: &BTreeSet<&str>) -> Option<Vec<Self>> {
+    pub(super) fn of(stmt: &'a Stmt, is_used: &dyn Fn(&str) -> bool) -> Option<Vec<Self>> {
         let is_used = |alias: &Alias| {
             let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-            name == "*" || used.contains(root(name))
+            name == "*" || is_used(root(name))
         };
         match stmt {
             Stmt::Import(import) => {
@@ -70,19 +68,11 @@ pub(super) enum ModuleOrigin {
     Optional(&'static str),
     /// A module of the framework, whose classes have stand-ins.
     StandIn,
-    Helper,
-    Unavailable(String),
+    /// Not a module of the sandbox or of the framework.
+    Other,
 }
 
-pub(super) fn origin_of(module: &str, framework: Framework, has_module: &dyn Fn(&str) -> bool) -> ModuleOrigin {
-    let local = module.trim_start_matches('.');
-    if module.starts_with('.') {
-        return if has_module(local) && !local.is_empty() {
-            ModuleOrigin::Helper
-        } else {
-            ModuleOrigin::Unavailable(format!("it imports '{module}', which is not a file in its folder"))
-        };
-    }
+pub(super) fn origin_of(module: &str, framework: Framework) -> ModuleOrigin {
     if is_common(module) || module == "__future__" {
         return ModuleOrigin::Common;
     }
@@ -96,10 +86,56 @@ pub(super) fn origin_of(module: &str, framework: Framework, has_module: &dyn Fn(
     if framework.modules().contains(&root(module)) {
         return ModuleOrigin::StandIn;
     }
-    if has_module(module) {
-        return ModuleOrigin::Helper;
-    }
-    ModuleOrigin::Unavailable(unavailable_reason(module))
+    ModuleOrigin::Other
+}
+
+/// Whether a member of a framework's module calls a model.
+pub(super) fn needs_model(module: &str, member: &str) -> bool {
+    const MODULES: [&str; 9] = [
+        "autoevals.llm",
+        "autoevals.ragas",
+        "braintrust.oai",
+        "deepeval.models",
+        "langfuse.openai",
+        "mlflow.genai.judges",
+        "openevals.llm",
+        "phoenix.evals.llm",
+        "phoenix.evals.models",
+    ];
+    const MEMBERS: [&str; 30] = [
+        "AnswerRelevancy",
+        "AsyncOpenAI",
+        "Battle",
+        "ClassificationEvaluator",
+        "ClosedQA",
+        "ContextRecall",
+        "ContextRelevancy",
+        "Correctness",
+        "EmbeddingSimilarity",
+        "Factuality",
+        "Faithfulness",
+        "GEval",
+        "Guidelines",
+        "Humor",
+        "LLM",
+        "LLMClassifier",
+        "Moderation",
+        "OpenAI",
+        "OpenAIModel",
+        "RelevanceToQuery",
+        "Safety",
+        "create_async_llm_as_judge",
+        "create_classifier",
+        "create_llm_as_judge",
+        "initialize_model",
+        "llm_classify",
+        "make_judge",
+        "wrap_anthropic",
+        "wrap_litellm",
+        "wrap_openai",
+    ];
+    let is_metric = module.starts_with("deepeval.metrics") && member.ends_with("Metric") && member != "BaseMetric";
+    MEMBERS.contains(&member) || entry_of(module, MODULES.into_iter()).is_some() || is_metric
 }
 
 /// Returns the reason why the sandbox does not have a module.
@@ -116,11 +152,20 @@ pub fn unavailable_reason(module: &str) -> String {
                 "cohere",
                 "google",
                 "groq",
+                "bert_score",
+                "dspy",
+                "instructor",
                 "langchain",
                 "langchain_anthropic",
+                "langchain_aws",
+                "langchain_community",
                 "langchain_core",
+                "langchain_google_genai",
+                "langchain_ollama",
                 "langchain_openai",
+                "langgraph",
                 "litellm",
+                "llama_index",
                 "mistralai",
                 "ollama",
                 "openai",
@@ -153,7 +198,7 @@ pub fn unavailable_reason(module: &str) -> String {
                 "time",
             ],
         ),
-        ("native code", &["cv2", "numpy", "pandas", "PIL", "scipy", "sklearn", "spacy", "rapidfuzz"]),
+        ("native code", &["cv2", "numpy", "pandas", "PIL", "pydantic", "rapidfuzz", "scipy", "sklearn", "spacy"]),
     ];
     let requirement = REASONS.iter().find(|(_, modules)| modules.contains(&root(module)));
     match requirement {

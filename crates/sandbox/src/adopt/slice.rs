@@ -2,106 +2,86 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprContext, Identifier, ModModule, Stmt};
+use ruff_python_ast::{Expr, Stmt};
+
+use super::scopes::Names;
 
 /// The statements, in the order of the module.
 pub(super) struct Slice<'a> {
     pub(super) statements: Vec<&'a Stmt>,
-    /// The names that the statements refer to.
+    /// The names that they refer to when they run.
     pub(super) names: BTreeSet<&'a str>,
-    /// Whether a statement binds a name with the prefix of eval functions.
-    pub(super) has_eval_name: bool,
+    /// The names that they bind.
+    pub(super) binds: BTreeSet<&'a str>,
 }
 
 impl<'a> Slice<'a> {
-    /// Returns the top-level statements that bind a name, and those that bind the names that they use.
-    pub(super) fn of(module: &'a ModModule, name: &'a str) -> Self {
-        let names: Vec<Names<'a>> = module.body.iter().map(Names::of).collect();
-        let mut wanted = BTreeSet::from([name]);
-        let mut is_kept = vec![false; names.len()];
+    /// Returns the statements that bind names or what they refer to, and the imports that their annotations name.
+    pub(super) fn of(statements: &[&'a Stmt], wanted: impl IntoIterator<Item = &'a str>) -> Self {
+        let entries: Vec<Entry<'a>> =
+            statements.iter().filter(|stmt| !is_main_block(stmt)).map(|stmt| Entry::of(stmt)).collect();
+        let imported: BTreeSet<&str> = entries.iter().flat_map(|entry| entry.names.imports.iter().copied()).collect();
+        let mut names: BTreeSet<&'a str> = wanted.into_iter().collect();
+        let mut is_kept = vec![false; entries.len()];
         loop {
-            let next = names.iter().zip(&is_kept).position(|(stmt, is_kept)| {
-                !is_kept && (stmt.binds.iter().any(|bound| wanted.contains(bound)) || stmt.is_future)
+            let next = entries.iter().zip(&is_kept).position(|(entry, is_kept)| {
+                let changes = entry.changes.filter(|name| !imported.contains(name));
+                let binds = entry.names.binds.iter().copied().chain(changes);
+                !is_kept && (binds.into_iter().any(|bound| names.contains(bound)) || entry.is_future)
             });
             let Some(index) = next else { break };
             is_kept[index] = true;
-            wanted.extend(&names[index].uses);
+            names.extend(&entries[index].names.uses);
         }
-        let kept = || names.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept);
-        let has_eval_name = kept().any(|(stmt, _)| stmt.binds.iter().any(|bound| bound.starts_with("eval_")));
-        let statements = module.body.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept).map(|(stmt, _)| stmt);
-        Self { statements: statements.collect(), names: wanted, has_eval_name }
+        let kept = entries.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept).map(|(entry, _)| entry);
+        let annotations: BTreeSet<&str> = kept.flat_map(|entry| entry.names.annotations.iter().copied()).collect();
+        for (entry, is_kept) in entries.iter().zip(&mut is_kept) {
+            let is_import = matches!(entry.stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
+            *is_kept |= is_import && entry.names.binds.iter().any(|bound| annotations.contains(bound));
+        }
+        let kept: Vec<&Entry<'a>> =
+            entries.iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept).map(|(entry, _)| entry).collect();
+        let binds = kept.iter().flat_map(|entry| entry.names.binds.iter().copied()).collect();
+        Self { statements: kept.iter().map(|entry| entry.stmt).collect(), names, binds }
+    }
+
+    /// Returns all statements of a module.
+    pub(super) fn whole(statements: &[&'a Stmt]) -> Self {
+        let names: Vec<Names<'a>> = statements.iter().map(|stmt| Names::of_statement(stmt)).collect();
+        Self::of(statements, names.iter().flat_map(|names| names.binds.iter().copied()))
     }
 }
 
-/// The names that a statement binds at the top level, and those that it uses.
-#[derive(Default)]
-struct Names<'a> {
-    binds: BTreeSet<&'a str>,
-    uses: BTreeSet<&'a str>,
+struct Entry<'a> {
+    stmt: &'a Stmt,
+    names: Names<'a>,
+    /// The name whose value it changes.
+    changes: Option<&'a str>,
     is_future: bool,
-    /// Number of enclosing functions and classes.
-    depth: usize,
 }
 
-impl<'a> Names<'a> {
+impl<'a> Entry<'a> {
     fn of(stmt: &'a Stmt) -> Self {
-        let mut names = Self::default();
-        names.visit_stmt(stmt);
-        // An augmented assignment or a method call changes what the name is bound to.
-        if let Stmt::Expr(statement) = stmt
-            && let Expr::Call(call) = &*statement.value
-            && let Expr::Attribute(attribute) = &*call.func
-            && let Some(name) = attribute.value.as_name_expr()
-        {
-            names.binds.insert(&name.id);
-        }
-        names
+        let is_future = stmt.as_import_from_stmt().is_some_and(|import| import.module.as_deref() == Some("__future__"));
+        Self { stmt, names: Names::of_statement(stmt), changes: changed_name(stmt), is_future }
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Names<'a> {
-    fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        let bound = match stmt {
-            Stmt::FunctionDef(function) => Some(&function.name),
-            Stmt::ClassDef(class) => Some(&class.name),
-            _ => None,
-        };
-        match stmt {
-            Stmt::Import(import) if self.depth == 0 => {
-                let name = |alias: &'a ruff_python_ast::Alias| match &alias.asname {
-                    Some(asname) => asname.as_str(),
-                    None => alias.name.split('.').next().unwrap_or_default(),
-                };
-                self.binds.extend(import.names.iter().map(name));
-            }
-            Stmt::ImportFrom(import) if self.depth == 0 => {
-                self.is_future |= import.module.as_deref() == Some("__future__");
-                self.binds
-                    .extend(import.names.iter().map(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str()));
-            }
-            _ => {}
-        }
-        let Some(bound) = bound else { return walk_stmt(self, stmt) };
-        if self.depth == 0 {
-            self.binds.insert(bound);
-        }
-        self.depth += 1;
-        walk_stmt(self, stmt);
-        self.depth -= 1;
-    }
+/// Returns the name whose value a method call or an assignment to an item changes.
+fn changed_name(stmt: &Stmt) -> Option<&str> {
+    let value = match stmt {
+        Stmt::Expr(statement) => &statement.value.as_call_expr()?.func.as_attribute_expr()?.value,
+        Stmt::Assign(assign) => &assign.targets.iter().find_map(Expr::as_subscript_expr)?.value,
+        _ => return None,
+    };
+    value.as_name_expr().map(|name| name.id.as_str())
+}
 
-    fn visit_expr(&mut self, expr: &'a Expr) {
-        if let Expr::Name(name) = expr {
-            if name.ctx == ExprContext::Load || self.depth > 0 {
-                self.uses.insert(&name.id);
-            } else {
-                self.binds.insert(&name.id);
-            }
-        }
-        walk_expr(self, expr);
-    }
-
-    fn visit_identifier(&mut self, _: &'a Identifier) {}
+/// Whether a statement is the block that only runs for a script: `if __name__ == "__main__"`.
+fn is_main_block(stmt: &Stmt) -> bool {
+    let Some(Expr::Compare(compare)) = stmt.as_if_stmt().map(|block| &*block.test) else { return false };
+    let sides = [&*compare.left].into_iter().chain(&compare.comparators);
+    let is_name = |side: &&Expr| side.as_name_expr().is_some_and(|name| name.id == "__name__");
+    let is_main = |side: &&Expr| side.as_string_literal_expr().is_some_and(|text| text.value.to_str() == "__main__");
+    sides.clone().any(|side| is_name(&side)) && sides.clone().any(|side| is_main(&side))
 }

@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged as _, TextRange};
 
 use super::project_rules::ProjectRules;
 use crate::function::{Finding, Rule};
-use crate::modules::{OPTIONAL_MODULES, entry_of, is_common, is_standard, root};
+use crate::modules::{COMMON_MODULES, OPTIONAL_MODULES, entry_of, is_common, is_standard, root};
 
 /// Collects the imports of a function and its helpers.
 pub(super) struct Imports<'p> {
@@ -82,12 +82,9 @@ impl<'p> Imports<'p> {
         let help = match optional {
             Some(entry) => format!("to allow it, add \"{entry}\" to \"evalImports\" in karat.json"),
             None => {
-                let allowed = ["json", "re", "typing", "karat_text"].into_iter();
-                let allowed: Vec<&str> = allowed.chain(self.rules.imports.iter().map(String::as_str)).collect();
-                format!(
-                    "only {}, helper modules of the same folder and what \"evalImports\" allows can be imported",
-                    allowed.join(", ")
-                )
+                let modules: Vec<&str> =
+                    COMMON_MODULES.into_iter().chain(self.rules.imports.iter().map(String::as_str)).collect();
+                format!("only {} and helper modules can be imported", modules.join(", "))
             }
         };
         let message = format!("import of '{module}' is not allowed");

@@ -146,6 +146,15 @@ fn passes_the_context_to_the_function() {
     );
 }
 
+#[rstest]
+#[case(&[], "only json, karat_text, re, typing and helper modules can be imported")]
+#[case(&["math"], "only json, karat_text, re, typing, math and helper modules can be imported")]
+fn says_what_can_be_imported(#[case] imports: &[&str], #[case] help: &str) {
+    let source = "import socket\ndef eval_x(trace):\n    return True, ''\n";
+    let findings = validate(source, imports, ReturnForm::Contract).unwrap_err();
+    assert_eq!(findings[0].help.as_deref(), Some(help));
+}
+
 #[test]
 fn helper_modules_are_imported() {
     let source = "import helpers\nfrom .helpers import number\ndef eval_x(trace):\n    \

@@ -7,12 +7,13 @@ use crate::args::{ConfigFileArgs, OutputFormat};
 
 const AFTER_HELP: &str = "\
 Supported: promptfoo (get_assert), Braintrust and autoevals, Langfuse, LangSmith
-and openevals, Phoenix, MLflow, DeepEval (BaseMetric) and OpenAI graders. The
-code of the evaluator is not changed.
+and openevals, Phoenix, MLflow, DeepEval (BaseMetric) and OpenAI graders, and by
+name also functions with parameters such as prediction and expected. The code of
+the evaluator is not changed.
 
 Exit codes:
   0    adopted; the test run gave a verdict
-  1    the evaluator cannot run in the sandbox
+  1    the evaluator cannot be adopted
   2    the file has no evaluator, or a file already exists
   3    the test run errored
 

@@ -9,6 +9,26 @@ def _raw_output(trace):
     return steps[-1].get("output")
 
 
+# The keys of karat's own form: the text, and the value if it is not text.
+_OWN_INPUT = {"message", "messages", "value"}
+_OWN_OUTPUT = {"response", "reasoning", "value", "toolCalls"}
+
+
+def _value(raw, text_key, own):
+    """Returns the text or value of karat's own form; any other input or output stays as it is."""
+    if not isinstance(raw, dict) or text_key not in raw or not raw.keys() <= own:
+        return raw
+    return raw[text_key] if raw.get("value") is None else raw["value"]
+
+
+def _input(trace):
+    return _value(_raw_input(trace), "message", _OWN_INPUT)
+
+
+def _output(trace):
+    return _value(_raw_output(trace), "response", _OWN_OUTPUT)
+
+
 def _text(value):
     """Returns the text of an input or output: the value itself, or its usual key."""
     if isinstance(value, dict):
@@ -18,41 +38,62 @@ def _text(value):
     return value
 
 
-def _input(trace):
-    return _text(_raw_input(trace))
-
-
-def _output(trace):
-    return _text(_raw_output(trace))
+# Names that evaluators usually give to a text. Other names, such as `error`, mean something else.
+_TEXT_KEYS = set(
+    "actual answer completion content expected expected_answer expected_output expected_response final_answer "
+    "ground_truth input label message output output_text prediction prompt query question reference "
+    "reference_answer reply response result target text user_input".split()
+)
 
 
 class _Fields(dict):
-    """A dict that returns the text of the whole value for unknown keys, since traces do not use the evaluator's keys."""
+    """An object. If it is only a text, a key that is read without a default gives it, since a trace does not know the
+    evaluator's names."""
 
     def __init__(self, value=None, more=None):
         super().__init__(value if isinstance(value, dict) else {})
+        self.text = value
+        if isinstance(value, dict):
+            values = list(value.values())
+            self.text = values[0] if len(values) == 1 and isinstance(values[0], str) else None
         self.update(more or {})
-        self.text = _text(value)
 
     def __missing__(self, key):
-        if self.text is None or isinstance(self.text, dict):
+        if self.text is None:
             raise KeyError(key)
         return self.text
 
-    def get(self, key, default=None):
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-    def __contains__(self, key):
-        return self.get(key) is not None
+    def get(self, key, *default):
+        if key in self or default or key not in _TEXT_KEYS:
+            return super().get(key, *default)
+        return self.text
 
     def __bool__(self):
-        return self.text is not None
+        return len(self) > 0 or self.text is not None
 
     def __str__(self):
         return self.text if isinstance(self.text, str) else repr(dict(self))
+
+
+def _input_fields(trace, context):
+    return _own_fields(_raw_input(trace), _input(trace), context.params)
+
+
+def _output_fields(trace):
+    return _own_fields(_raw_output(trace), _output(trace))
+
+
+def _own_fields(raw, value, more=None):
+    """Returns the object of an input or output; karat's own form keeps its keys."""
+    fields = _Fields(value, more)
+    if isinstance(raw, dict) and not isinstance(value, dict):
+        fields.update({key: part for key, part in raw.items() if key not in fields})
+    return fields
+
+
+def _options(context, *names):
+    """Returns the arguments of a constructor that the entry's parameters fill."""
+    return {name: context.params[name] for name in names if name in context.params}
 
 
 class _Package:
@@ -102,7 +143,7 @@ def _verdict(value):
         return value if passed is None else {"pass": passed, "reason": value}
     if isinstance(value, (list, tuple)):
         return _combine(value)
-    reason = _first_set(value, "reason", "comment", "explanation", "rationale")
+    reason = _first_set(value, "reason", "reasoning", "comment", "explanation", "rationale")
     if isinstance(value, dict) and "results" in value:
         return _combine(value["results"])
     passed = _first_set(value, "pass", "passed", "pass_")

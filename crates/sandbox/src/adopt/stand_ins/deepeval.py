@@ -10,7 +10,8 @@ class LLMTestCase:
         self.input, self.actual_output, self.expected_output = input, actual_output, expected_output
         self.context, self.retrieval_context = more.get("context"), more.get("retrieval_context")
         self.tools_called, self.expected_tools = more.get("tools_called"), more.get("expected_tools")
-        self.additional_metadata, self.name = more.get("additional_metadata"), more.get("name")
+        self.metadata = self.additional_metadata = more.get("metadata", more.get("additional_metadata"))
+        self.name, self.tags = more.get("name"), more.get("tags")
         self.multimodal, self.custom_column_key_values = False, None
         self.comments = self.token_cost = self.completion_time = None
 
@@ -37,14 +38,14 @@ def _tool_calls(trace):
 
 def _measure(metric, trace, context):
     case = LLMTestCase(
-        input=_input(trace),
-        actual_output=_output(trace),
+        input=_text(_input(trace)),
+        actual_output=_text(_output(trace)),
         expected_output=context.reference,
         context=context.params.get("context"),
         retrieval_context=context.params.get("retrieval_context"),
         tools_called=_tool_calls(trace),
         expected_tools=[ToolCall(name) for name in context.params.get("expected_tools") or []],
-        additional_metadata=dict(context.params),
+        metadata=dict(context.params),
     )
     score = metric.measure(case)
     score = metric.score if metric.score is not None else score

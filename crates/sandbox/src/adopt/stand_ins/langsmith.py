@@ -2,15 +2,15 @@
 class _Run:
     def __init__(self, trace, context):
         self.id, self.name, self.error, self.extra, self.run_type = "run", "run", None, {}, "chain"
-        self.inputs = _Fields(_raw_input(trace), context.params)
-        self.outputs = _Fields(_raw_output(trace))
+        self.inputs = _input_fields(trace, context)
+        self.outputs = _output_fields(trace)
         self.child_runs = []
 
 
 class _Example:
     def __init__(self, trace, context):
         self.id, self.metadata = "example", dict(context.params)
-        self.inputs = _Fields(_raw_input(trace), context.params)
+        self.inputs = _input_fields(trace, context)
         self.outputs = _Fields(context.reference)
 
 

@@ -2,7 +2,8 @@ import json
 
 
 def _sample(trace):
-    text = _output(trace)
+    text = _text(_output(trace))
+    text = json.dumps(text) if isinstance(text, (dict, list)) else text
     calls = [call for step in trace.get("steps") or [] for call in step.get("tool_calls") or []]
     tools = [{"type": "function", "function": {"name": call.get("name"), "arguments": json.dumps(call.get("arguments"))}} for call in calls]
     try:
@@ -14,4 +15,4 @@ def _sample(trace):
 
 
 def _item(trace, context):
-    return _Fields(context.reference, {"input": _input(trace), **context.params})
+    return _Fields(context.reference, {"input": _text(_input(trace)), **context.params})

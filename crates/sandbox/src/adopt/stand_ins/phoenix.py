@@ -10,6 +10,14 @@ class Score(EvaluationResult):
         self.name = name
 
 
+class _Example:
+    """An example of a data set: the input, the expected output and the metadata."""
+
+    def __init__(self, trace, context):
+        self.id, self.metadata = "example", dict(context.params)
+        self.input, self.output = _input_fields(trace, context), _Fields(context.reference)
+
+
 class CodeEvaluator:
     """The base of evaluators that are classes."""
 
@@ -22,6 +30,8 @@ def create_evaluator(*arguments, **_):
 
 
 _MEMBERS.update(EvaluationResult=EvaluationResult, Score=Score, create_evaluator=create_evaluator)
+_MEMBERS.update(Example=_Example, CodeEvaluator=CodeEvaluator, Evaluator=Evaluator)
+Example = _Example
 _verdict_of_value = _verdict
 
 
