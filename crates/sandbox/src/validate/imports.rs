@@ -79,13 +79,12 @@ impl<'p> Imports<'p> {
     fn not_allowed(&self, module: &str, range: TextRange) -> Finding {
         let optional = entry_of(module, OPTIONAL_MODULES.into_iter())
             .or_else(|| OPTIONAL_MODULES.into_iter().find(|entry| root(entry) == module));
-        let help = match optional {
-            Some(entry) => format!("to allow it, add \"{entry}\" to \"evalImports\" in karat.json"),
-            None => {
-                let modules: Vec<&str> =
-                    COMMON_MODULES.into_iter().chain(self.rules.imports.iter().map(String::as_str)).collect();
-                format!("only {} and helper modules can be imported", modules.join(", "))
-            }
+        let help = if let Some(entry) = optional {
+            format!("to allow it, add \"{entry}\" to \"evalImports\" in karat.json")
+        } else {
+            let modules: Vec<&str> =
+                COMMON_MODULES.into_iter().chain(self.rules.imports.iter().map(String::as_str)).collect();
+            format!("only {} and helper modules can be imported", modules.join(", "))
         };
         let message = format!("import of '{module}' is not allowed");
         Finding { rule: Rule::Import, message, help: Some(help), range: range.into() }
