@@ -27,7 +27,7 @@ fn redirect_note(location: Option<&str>) -> String {
 
 /// Fetches the body of a successful response.
 pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> Result<Vec<u8>, FetchError> {
-    exchange(url, headers, max_bytes, |client, url| client.get(url)).await
+    exchange(url, headers, max_bytes, reqwest::Client::get).await
 }
 
 /// Posts JSON and returns the body of a successful response.

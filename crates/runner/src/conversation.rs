@@ -79,8 +79,9 @@ pub(crate) async fn run_conversation(
         debug!(turn = number + 1, outcome = ?progress.turns.last().map(|turn| turn.outcome), "turn finished");
     }
     let states = if progress.is_judged(shared) { surroundings.capture(dialog).await } else { None };
-    let judge =
-        move |shared: &SharedState, progress: Progress| judge_whole(shared, unit, states.unwrap_or_default(), progress);
+    let judge = move |shared: &SharedState, progress: Progress| {
+        judge_whole(shared, unit, &states.unwrap_or_default(), progress)
+    };
     match in_background(shared, case.expect.is_slow_to_judge(), progress, judge).await {
         Ok(end) => end,
         Err(message) => CaseEnd::internal(message, watch.elapsed()),
@@ -152,7 +153,7 @@ fn judge_turn(shared: &SharedState, unit: Unit, number: usize, mut progress: Pro
 fn judge_whole(
     shared: &SharedState,
     unit: Unit,
-    states: CapturedStates,
+    states: &CapturedStates,
     progress: Progress,
 ) -> Result<CaseEnd, String> {
     let case = shared.case(unit.suite as usize, unit.index as usize);
@@ -165,7 +166,7 @@ fn judge_whole(
             details.document(&case.id, case.message(0), None).to_value()
         };
         let part = Part { suite: unit.suite as usize, case, whole: case, trace: &trace, earlier: &[] };
-        let whole = shared.judge(part, document, |pending| pending.with_states(&states).finish_part())?;
+        let whole = shared.judge(part, document, |pending| pending.with_states(states).finish_part())?;
         marks.extend(response_marks(&case.expect, &shared.plan.tokens, &whole));
         verdict.add_case(whole);
     }

@@ -18,7 +18,9 @@ pub(super) struct Reads<'a> {
 impl<'a> Reads<'a> {
     pub(super) fn of(statements: &[&'a Stmt]) -> Self {
         let mut reads = Self::default();
-        statements.iter().for_each(|stmt| reads.visit_stmt(stmt));
+        for stmt in statements {
+            reads.visit_stmt(stmt);
+        }
         reads
     }
 

@@ -74,7 +74,7 @@ impl CodeGenerator<'_, '_> {
         }
         let module = helper_name(self.name);
         let is_called = |name: &&&str| value.contains(&format!("{name}("));
-        let used: String = STAND_IN_FUNCTIONS.iter().filter(is_called).map(|name| format!(", {name}")).collect();
+        let used: String = STAND_IN_FUNCTIONS.iter().filter(is_called).flat_map(|name| [", ", name]).collect();
         let import = format!("from {module} import _verdict{used}\nfrom {module} import {source_name} as _evaluator\n");
         let main = format!("{title}\n{import}\n{SETTINGS}\n\n{function}");
         Ok(GeneratedCode { main, helper: Some(format!("{head}{SETTINGS}\n\n{body}")) })
@@ -88,8 +88,8 @@ impl CodeGenerator<'_, '_> {
                 arguments(function, framework, false).map(|list| format!("{name}({list})"))
             }
             (Form::Class(..), _) => {
-                let options: String =
-                    self.evaluator.constructor().names().map(|option| format!(", \"{option}\"")).collect();
+                let names = self.evaluator.constructor().names();
+                let options: String = names.flat_map(|option| [", \"", option, "\""]).collect();
                 let options = if options.is_empty() { options } else { format!("**_options(context{options})") };
                 let instance = format!("{name}({options})");
                 if framework == Framework::Deepeval {
@@ -121,7 +121,7 @@ fn stand_ins(framework: Framework, items: &[SourceItem<'_>]) -> String {
     let assignments = imports(items, ImportKind::StandIn);
     let gap = if assignments.is_empty() { "" } else { "\n" };
     let parts = [COMMON, stand_in(framework)].map(str::trim_end).into_iter().filter(|part| !part.is_empty());
-    let parts: String = parts.map(|part| format!("{part}\n\n\n")).collect();
+    let parts: String = parts.flat_map(|part| [part, "\n\n\n"]).collect();
     format!("{parts}{assignments}{gap}")
 }
 

@@ -217,7 +217,7 @@ fn runs_coroutines_that_await_no_external_call() {
 }
 
 /// Judges a trace with an adopted evaluator. Returns the outcome.
-fn judge(adopted: &AdoptedFunction, trace: &Value, reference: Value, params: Value) -> String {
+fn judge(adopted: &AdoptedFunction, trace: &Value, reference: Value, params: &Value) -> String {
     assert_eq!(adopted.obstacles, Vec::<String>::new());
     let functions = vec![Arc::new(function_of(adopted))];
     let runner = FunctionRunner::new(sandbox(), functions, Limits::default(), Isolation::default(), 1).unwrap();
@@ -226,13 +226,13 @@ fn judge(adopted: &AdoptedFunction, trace: &Value, reference: Value, params: Val
     outcome(&runner.judge_text(&adopted.name, trace.to_string().as_bytes(), &context)).to_owned()
 }
 
-fn trace_of(output: Value) -> Value {
+fn trace_of(output: &Value) -> Value {
     json!({"steps": [{"input": {"message": "Why?"}, "output": output}]})
 }
 
 /// Returns the outcome of an evaluator on an output.
 fn outcome_of(source: &str, name: Option<&str>, output: Value, reference: Value) -> String {
-    judge(&adopt_alone(source, name).unwrap(), &trace_of(output), reference, json!({}))
+    judge(&adopt_alone(source, name).unwrap(), &trace_of(&output), reference, &json!({}))
 }
 
 const BRAINTRUST_OBJECT: &str = "\
@@ -351,7 +351,7 @@ fn modules_of_the_project_are_copied_as_far_as_they_are_needed() {
     assert!(!adopted.helpers["_enough_evals_scorers"].contains("openai"), "{adopted:#?}");
     assert_eq!(adopted.imports, ["math"]);
     for (response, expected) in [("a b c", "pass"), ("a d", "fail")] {
-        assert_eq!(judge(&adopted, &trace_of(json!(response)), json!("a b c"), json!({})), expected);
+        assert_eq!(judge(&adopted, &trace_of(&json!(response)), json!("a b c"), &json!({})), expected);
     }
 }
 
@@ -435,7 +435,7 @@ if __name__ == '__main__':
     for absent in ["sys", "import openai", "basicConfig", "'__main__'", "open(", "import json"] {
         assert!(!adopted.code.contains(absent), "{absent} in\n{}", adopted.code);
     }
-    assert_eq!(judge(&adopted, &trace_of(json!("text")), Value::Null, json!({})), "pass");
+    assert_eq!(judge(&adopted, &trace_of(&json!("text")), Value::Null, &json!({})), "pass");
 }
 
 #[test]
@@ -450,8 +450,8 @@ def same(output: dict, example) -> float:
 ";
     let adopted = adopt_alone(source, None).unwrap();
     for (n, expected) in [(1, "pass"), (2, "fail")] {
-        let trace = trace_of(json!({"n": n, "m": 0}));
-        assert_eq!(judge(&adopted, &trace, json!({"n": 1}), json!({"n": 1})), expected);
+        let trace = trace_of(&json!({"n": n, "m": 0}));
+        assert_eq!(judge(&adopted, &trace, json!({"n": 1}), &json!({"n": 1})), expected);
     }
 }
 
@@ -468,8 +468,8 @@ class Slots(BaseMetric):
 ";
     let adopted = adopt_alone(source, None).unwrap();
     for (slots, expected) in [(2, "pass"), (3, "fail")] {
-        let trace = trace_of(json!({"response": "ok", "n": 1}));
-        assert_eq!(judge(&adopted, &trace, Value::Null, json!({"slots": slots})), expected);
+        let trace = trace_of(&json!({"response": "ok", "n": 1}));
+        assert_eq!(judge(&adopted, &trace, Value::Null, &json!({"slots": slots})), expected);
     }
 }
 
@@ -492,10 +492,10 @@ class NoWord(Base):
 fn constructors_are_filled_from_params() {
     let adopted = adopt_alone(NO_WORD, Some("NoWord")).unwrap();
     assert_eq!(adopted.required_params, ["word"]);
-    let trace = trace_of(json!({"response": "a bad word"}));
-    assert_eq!(judge(&adopted, &trace, Value::Null, json!({"word": "good"})), "pass");
-    assert_eq!(judge(&adopted, &trace, Value::Null, json!({"word": "bad"})), "fail");
-    assert_eq!(judge(&adopted, &trace, Value::Null, json!({"word": "bad", "threshold": 0})), "pass");
+    let trace = trace_of(&json!({"response": "a bad word"}));
+    assert_eq!(judge(&adopted, &trace, Value::Null, &json!({"word": "good"})), "pass");
+    assert_eq!(judge(&adopted, &trace, Value::Null, &json!({"word": "bad"})), "fail");
+    assert_eq!(judge(&adopted, &trace, Value::Null, &json!({"word": "bad", "threshold": 0})), "pass");
     let source = NO_WORD.replace("word: str", "model: Model");
     let obstacles = adopt_alone(&source, Some("NoWord")).unwrap().obstacles;
     assert_eq!(obstacles, ["its constructor takes 'model', which needs a model"]);
@@ -519,8 +519,8 @@ from braintrust import Score
     let adopted = adopt_alone(&source, None).unwrap();
     let calls = json!([{"name": "search", "arguments": {"q": 1}, "result": 2}]);
     let trace = json!({"steps": [{"input": "q", "output": {"response": "a"}, "tool_calls": calls}]});
-    assert_eq!(judge(&adopted, &trace, json!(["search"]), json!({})), "pass");
-    assert_eq!(judge(&adopted, &trace, json!(["fetch"]), json!({})), "fail");
+    assert_eq!(judge(&adopted, &trace, json!(["search"]), &json!({})), "pass");
+    assert_eq!(judge(&adopted, &trace, json!(["fetch"]), &json!({})), "fail");
 }
 
 #[rstest]

@@ -23,11 +23,11 @@ fn folder() -> TempDir {
     folder
 }
 
-fn sources(folder: &TempDir, config: &Value, limit: Duration, tools: Option<Arc<dyn ToolRunner>>) -> ProjectSources {
+fn sources(folder: &TempDir, config: &Value, limit: Duration, tools: Option<&Arc<dyn ToolRunner>>) -> ProjectSources {
     let mut problems = Problems::default();
     let all = SourceConfig::read_all(&json!({ "db": config }), &Path::Root, &mut problems);
     let all: BTreeMap<String, SourceConfig> = all.unwrap_or_else(|| panic!("{:?}", problems.into_list()));
-    let ready = all.iter().map(|(name, config)| (name.clone(), Source::new(config, config.clone(), tools.clone())));
+    let ready = all.iter().map(|(name, config)| (name.clone(), Source::new(config, config.clone(), tools.cloned())));
     ProjectSources::new(ready.collect(), folder.path().to_owned(), limit)
 }
 
@@ -113,7 +113,7 @@ async fn captures_a_tool(#[case] tool: &str, #[case] form: Option<&str>, #[case]
     if let Some(form) = form {
         config["as"] = json!(form);
     }
-    let sources = sources(&folder, &config, LIMIT, Some(Arc::new(Echo)));
+    let sources = sources(&folder, &config, LIMIT, Some(&(Arc::new(Echo) as Arc<dyn ToolRunner>)));
     let captured = sources.capture("db", "a").await.map_err(|error| error.to_string());
     let expected = expected.map_err(|message| format!("cannot capture the state of 'db': {message}"));
     assert_eq!(captured, expected);

@@ -91,7 +91,9 @@ pub async fn run_suites(
     match ended {
         Ok(outcome) => Ok(Outcome { hook_error, ..outcome }),
         Err(error) => {
-            hook_error.iter().for_each(|message| context.notices.warn(message));
+            if let Some(message) = &hook_error {
+                context.notices.warn(message);
+            }
             Err(error)
         }
     }

@@ -96,11 +96,11 @@ async fn connect_servers(
         return Ok(Some(Arc::clone(servers)));
     }
     let targets = settings.live.targets(&settings.variables, &settings.redactor);
-    let mut named = Vec::new();
+    let mut chosen = Vec::new();
     for (target, (name, _)) in targets.into_iter().zip(&settings.live.servers) {
         if names.contains(name.as_str()) {
-            named.push(target.map_err(|unusable| *unusable.error)?);
+            chosen.push(target.map_err(|unusable| *unusable.error)?);
         }
     }
-    Ok(Some(Arc::new(connect(named, settings, notices).await?)))
+    Ok(Some(Arc::new(connect(chosen, settings, notices).await?)))
 }
