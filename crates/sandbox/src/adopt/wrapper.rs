@@ -88,8 +88,8 @@ impl CodeGenerator<'_, '_> {
                 arguments(function, framework, false).map(|list| format!("{name}({list})"))
             }
             (Form::Class(..), _) => {
-                let names = self.evaluator.constructor().names();
-                let options: String = names.flat_map(|option| [", \"", option, "\""]).collect();
+                let constructor = self.evaluator.constructor();
+                let options: String = constructor.names().flat_map(|option| [", \"", option, "\""]).collect();
                 let options = if options.is_empty() { options } else { format!("**_options(context{options})") };
                 let instance = format!("{name}({options})");
                 if framework == Framework::Deepeval {

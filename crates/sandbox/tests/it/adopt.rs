@@ -231,8 +231,8 @@ fn trace_of(output: &Value) -> Value {
 }
 
 /// Returns the outcome of an evaluator on an output.
-fn outcome_of(source: &str, name: Option<&str>, output: Value, reference: Value) -> String {
-    judge(&adopt_alone(source, name).unwrap(), &trace_of(&output), reference, &json!({}))
+fn outcome_of(source: &str, name: Option<&str>, output: &Value, reference: Value) -> String {
+    judge(&adopt_alone(source, name).unwrap(), &trace_of(output), reference, &json!({}))
 }
 
 const BRAINTRUST_OBJECT: &str = "\
@@ -271,7 +271,7 @@ fn an_output_with_other_keys_is_given_as_the_object(#[case] source: &str) {
     for output in [json!({"response": "done", "n": 1}), json!({"n": 1}), json!({"response": "", "value": {"n": 1}})] {
         assert_eq!(outcome_of(source, None, output.clone(), Value::Null), "pass", "{output}");
     }
-    assert_eq!(outcome_of(source, None, json!({"response": "done", "n": 2}), Value::Null), "fail");
+    assert_eq!(outcome_of(source, None, &json!({"response": "done", "n": 2}), Value::Null), "fail");
 }
 
 #[rstest]
@@ -313,7 +313,7 @@ fn a_named_function_of_two_texts_is_adopted(#[case] parameters: &str) {
         format!("def same({parameters}) -> float:\n    return float({}.strip() == {}.strip())\n", names[0], names[1]);
     assert_eq!(adopt_alone(&source, Some("same")).unwrap().framework, Framework::Plain, "{parameters}");
     for (response, expected) in [("Paris ", "pass"), ("Rome", "fail")] {
-        assert_eq!(outcome_of(&source, Some("same"), json!({"response": response}), json!("Paris")), expected);
+        assert_eq!(outcome_of(&source, Some("same"), &json!({"response": response}), json!("Paris")), expected);
     }
     assert_eq!(adopt_alone(&source, None).unwrap_err(), AdoptError::NoneFound { functions: vec!["same".to_owned()] });
 }
