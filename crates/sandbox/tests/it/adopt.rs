@@ -269,7 +269,7 @@ const PROMPTFOO_OBJECT: &str = "def get_assert(output, context):\n    return out
 #[case(PROMPTFOO_OBJECT)]
 fn an_output_with_other_keys_is_given_as_the_object(#[case] source: &str) {
     for output in [json!({"response": "done", "n": 1}), json!({"n": 1}), json!({"response": "", "value": {"n": 1}})] {
-        assert_eq!(outcome_of(source, None, output.clone(), Value::Null), "pass", "{output}");
+        assert_eq!(outcome_of(source, None, &output, Value::Null), "pass", "{output}");
     }
     assert_eq!(outcome_of(source, None, &json!({"response": "done", "n": 2}), Value::Null), "fail");
 }
@@ -280,7 +280,7 @@ fn an_output_with_other_keys_is_given_as_the_object(#[case] source: &str) {
 #[case(json!({"response": "done", "reasoning": "because", "toolCalls": []}))]
 fn an_output_in_karats_own_form_is_given_as_text(#[case] output: Value) {
     let source = "def same(output, expected):\n    return output.upper() == expected\n";
-    assert_eq!(outcome_of(source, None, output, json!("DONE")), "pass");
+    assert_eq!(outcome_of(source, None, &output, json!("DONE")), "pass");
 }
 
 #[rstest]
@@ -298,7 +298,7 @@ fn an_output_in_karats_own_form_is_given_as_text(#[case] output: Value) {
 #[case("outputs['n'] == 1 and 'n' in outputs", json!({"response": "no", "n": 1}), "pass")]
 fn keys_that_an_output_lacks_are_not_invented(#[case] check: &str, #[case] output: Value, #[case] expected: &str) {
     let source = format!("def f(outputs: dict, reference_outputs: dict) -> bool:\n    return {check}\n");
-    assert_eq!(outcome_of(&source, None, output, json!("")), expected, "{check}");
+    assert_eq!(outcome_of(&source, None, &output, json!("")), expected, "{check}");
 }
 
 #[rstest]
@@ -386,8 +386,8 @@ b'''
     return [short]
 ";
     for name in [None, Some("short")] {
-        assert_eq!(outcome_of(source, name, json!("short"), Value::Null), "pass");
-        assert_eq!(outcome_of(source, name, json!("not short"), Value::Null), "fail");
+        assert_eq!(outcome_of(source, name, &json!("short"), Value::Null), "pass");
+        assert_eq!(outcome_of(source, name, &json!("not short"), Value::Null), "fail");
     }
 }
 
