@@ -19,13 +19,13 @@ use crate::headers::MissingVariable;
 use crate::http_config::{Decision, ExtraRequest, HttpConfig, Method};
 use crate::http_reply::HttpReply;
 use crate::json_template::Node;
-use crate::placeholder::{Placeholder, Scope, Values};
+use crate::placeholder::{Placeholder, Scope, TemplateError, Values};
 use crate::request_template::{Endpoint, Parts, RequestError, RequestTemplate};
 use crate::response_map::Format;
 use crate::retry::AttemptError;
 use crate::rule::Rule;
 use crate::selector::Selector;
-use crate::template::{Environment, Template, TemplateError};
+use crate::template::{Environment, Template};
 
 /// The header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";

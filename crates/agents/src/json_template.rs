@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::placeholder::{Placeholder, Scope, Values};
-use crate::template::{Environment, Template, TemplateError};
+use crate::placeholder::{Placeholder, Scope, TemplateError, Values};
+use crate::template::{Environment, Template};
 
 /// JSON with placeholders. Parts without any are serialised once.
 #[derive(Debug, Clone, PartialEq)]

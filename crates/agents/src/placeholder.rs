@@ -7,8 +7,19 @@ use karat_core::port::TrialContext;
 use karat_json::nearest;
 use serde_json::Value;
 
+use crate::headers::MissingVariable;
 use crate::selector::Alternatives;
-use crate::template::TemplateError;
+
+/// Why a template is not valid.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TemplateError {
+    #[error("unknown placeholder '{{{{{name}}}}}'")]
+    Unknown { name: String, help: String },
+    #[error("the selector of '{{{{{name}}}}}' {reason}")]
+    Selector { name: String, reason: String },
+    #[error(transparent)]
+    Variable(#[from] MissingVariable),
+}
 
 /// Where a template is used, which decides what it may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

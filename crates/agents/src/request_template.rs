@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::http_config::Method;
 use crate::json_template::Node;
-use crate::placeholder::{Placeholder, Scope, Values};
-use crate::template::{Environment, Template, TemplateError};
+use crate::placeholder::{Placeholder, Scope, TemplateError, Values};
+use crate::template::{Environment, Template};
 
 /// A request to the agent's server.
 #[derive(Debug)]

@@ -6,21 +6,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::headers::{MissingVariable, is_variable_name};
-use crate::placeholder::{Placeholder, Scope, Values};
+use crate::placeholder::{Placeholder, Scope, TemplateError, Values};
 
 /// The unreserved characters of RFC 3986 are not encoded.
 const URL_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Why a template is not valid.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TemplateError {
-    #[error("unknown placeholder '{{{{{name}}}}}'")]
-    Unknown { name: String, help: String },
-    #[error("the selector of '{{{{{name}}}}}' {reason}")]
-    Selector { name: String, reason: String },
-    #[error(transparent)]
-    Variable(#[from] MissingVariable),
-}
 
 /// The source of environment variables. Collects the values that were used.
 pub(crate) struct Environment<'l> {
