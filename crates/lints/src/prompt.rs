@@ -63,8 +63,14 @@ fn words(message: &str) -> Vec<String> {
 impl Linter<'_, '_> {
     /// Compares the messages with those of other cases.
     pub(super) fn prompt<'p>(&mut self, case: &'p Case, prompts: &mut Prompts<'p>) {
+        // Cases with injections differ in what the tools return.
+        if case.injections.is_some() {
+            return;
+        }
         let message = &*case.message_text();
-        let (pointer, subject, those) = if case.has_turns() {
+        let (pointer, subject, those) = if case.user.is_some() {
+            ("/user/goal", "the goal of the user is", "that")
+        } else if case.has_turns() {
             ("/turns", "the messages are", "those")
         } else {
             (INPUT_POINTER, "the message is", "that")
