@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use karat_cases::token::{contains_token, looks_like_token};
 use karat_cases::{Case, Injection, Tier};
 use karat_core::assertion::can_fail;
 use karat_json::text::shorten;
 use serde_json::{Map, Value};
 
 use super::names::RegistryIndex;
+use super::prompt::SENT_LITERALLY;
 use super::{Linter, Rule};
 
 impl Linter<'_, '_> {
@@ -28,6 +30,9 @@ impl Linter<'_, '_> {
     }
 
     fn injection(&mut self, pointer: &str, injection: &Injection) {
+        if contains_token(&injection.text) || looks_like_token(&injection.text) {
+            self.add(Rule::StrayToken, format!("{pointer}/text"), SENT_LITERALLY);
+        }
         let tool = shorten(&injection.tool, 80);
         if !written_stubs(self.case).any(|stubs| stubs.contains_key(&injection.tool)) {
             let message = format!("no stub for '{tool}', so the agent never reads this text");

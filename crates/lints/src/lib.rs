@@ -25,7 +25,7 @@ pub use self::rule::Rule;
 pub use self::volatile::is_volatile;
 use karat_cases::registry::{Registry, same_name};
 use karat_cases::token::TokenSources;
-use karat_cases::{Case, EvalFile, Expectation, INPUT_POINTER, contains_row_token, safety_pointer};
+use karat_cases::{Case, EvalFile, Expectation, INPUT_POINTER, SimulatedUser, contains_row_token, safety_pointer};
 pub use karat_json::Severity;
 
 /// A rule that a case breaks.
@@ -208,10 +208,16 @@ impl Linter<'_, '_> {
         let in_stubs = || serde_json::to_string(&self.own_stubs).is_ok_and(|text| is_token(&text));
         let input = case.input.as_ref().filter(|_| self.part != Part::Safety);
         let in_message = input.is_some_and(|input| is_token(&input.message));
-        let in_user =
-            || case.user.as_ref().is_some_and(|user| self.part == Part::Case && is_token(&user.to_value().to_string()));
-        let locations: [(&str, bool); 4] =
-            [(INPUT_POINTER, in_message), ("/user", in_user()), ("/stubs", in_stubs()), ("/expect", in_expect())];
+        let in_part = |part: Value| self.part == Part::Case && is_token(&part.to_string());
+        let in_user = in_part(case.user.as_ref().map_or(Value::Null, SimulatedUser::to_value));
+        let in_injections = in_part(serde_json::to_value(&case.injections).unwrap_or_default());
+        let locations = [
+            (INPUT_POINTER, in_message),
+            ("/user", in_user),
+            ("/stubs", in_stubs()),
+            ("/injections", in_injections),
+            ("/expect", in_expect()),
+        ];
         for (pointer, _) in locations.into_iter().filter(|(_, is_found)| *is_found) {
             self.add(Rule::RowToken, pointer, "{{row:…}} is plain text in a case without 'each'");
         }
