@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Approval, Expectation, OnTurnFailure, TableRow, Tier, Turn};
+use super::{Approval, Expectation, Injection, OnTurnFailure, SimulatedUser, TableRow, Tier, Turn};
 
 /// A parsed eval file.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +106,8 @@ impl Difficulty {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::eval_case)]
 pub struct Case {
-    /// Unique in the file: `gs-TOOL-NNN` (golden), `ls-TOOL-NNN` (labeled), `rg-TOOL-NNN` (regression).
+    /// Unique in the file: `gs-TOOL-NNN` (golden), `ls-TOOL-NNN` (labeled), `rg-TOOL-NNN` (regression),
+    /// `sc-TOOL-NNN` (security).
     #[schemars(regex(pattern = r"\S"))]
     pub id: String,
     /// The purpose of this case.
@@ -120,25 +121,35 @@ pub struct Case {
     /// Regression cases: the issue or commit of the fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bug_ref: Option<String>,
-    /// The single message; a case has either this or `turns`.
+    /// The single message; a case has either this, `turns` or `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
     /// The messages of a conversation, sent one after the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub turns: Option<Vec<Turn>>,
+    /// A conversation whose messages a model writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<SimulatedUser>,
     /// What happens after a turn that failed (default: `stop`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_turn_failure: Option<OnTurnFailure>,
     /// Tool results for models that run without real tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stubs: Option<Map<String, Value>>,
+    /// Texts of an attacker in the results of stubbed tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub injections: Option<Vec<Injection>>,
     /// Maximum number of model calls per message, with stubs or in a conversation (default: 5).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_turns: Option<u64>,
     /// Assertions on the answer; in a conversation, on all calls, the last response, and the sums of latency and usage.
     pub expect: Expectation,
+    /// Assertions on what must not happen, with the keys of `expect`; always judged, and counted apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safety: Option<Expectation>,
     /// Words to select cases by, with `--tag` and `--skip-tag`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(regex(pattern = r"\S")))]

@@ -9,6 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::injection::Security;
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, reject_other_tier};
 use super::read_turns::{Dialog, read_dialog};
@@ -508,6 +509,7 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
     let bug_ref = object.optional("bugRef", path, problems, read_string);
     let dialog = read_dialog(&mut object, true, path, problems);
     let stubs = object.optional("stubs", path, problems, read_object_map);
+    let security = Security::read(&mut object, path, problems);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
     let expect = read_case_expectation(&mut object, dialog.as_ref(), path, problems);
     let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
@@ -515,7 +517,8 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
     // Read by `Tables`; listed here so that the key is known.
     object.raw("each");
     object.close(path, problems);
-    let Dialog { input, turns, on_turn_failure } = dialog?;
+    let Dialog { input, turns, user, on_turn_failure } = dialog?;
+    let Security { injections, safety } = security?;
     Some(Case {
         id: id?,
         description,
@@ -524,10 +527,13 @@ fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &
         bug_ref,
         input,
         turns,
+        user,
         on_turn_failure,
         stubs,
+        injections,
         max_turns,
         expect: expect?,
+        safety,
         tags,
         skip,
         location,

@@ -44,7 +44,7 @@ pub(super) fn read_rubric_case(
     // Read by `Tables`; listed here so that the key is known.
     object.raw("each");
     object.close(path, problems);
-    let Dialog { input, turns, on_turn_failure } = dialog?;
+    let Dialog { input, turns, user, on_turn_failure } = dialog?;
     let case = Case {
         id: id?,
         description,
@@ -53,10 +53,13 @@ pub(super) fn read_rubric_case(
         bug_ref: None,
         input,
         turns,
+        user,
         on_turn_failure,
         stubs,
+        injections: None,
         max_turns,
         expect: Expectation::default(),
+        safety: None,
         tags,
         skip,
         location,

@@ -1,4 +1,4 @@
-//! Strict parser of the messages of a case: `input` or `turns`.
+//! Strict parser of the messages of a case: `input`, `turns` or `user`.
 
 use karat_json::{ObjectReader, Path, Problems, Subject, read_array, read_enum, read_object_map, read_string};
 use serde_json::Value;
@@ -6,12 +6,13 @@ use serde_json::Value;
 use super::read::read_non_empty_string;
 use super::read_expectation::read_expectation;
 use super::state::reject_state_of_turn;
-use super::{Expectation, Input, OnTurnFailure, Turn};
+use super::{Expectation, Input, OnTurnFailure, SimulatedUser, Turn};
 
-/// The messages of a case: exactly one of `input` and `turns`.
+/// The messages of a case: exactly one of `input`, `turns` and `user`.
 pub(super) struct Dialog {
     pub(super) input: Option<Input>,
     pub(super) turns: Option<Vec<Turn>>,
+    pub(super) user: Option<SimulatedUser>,
     pub(super) on_turn_failure: Option<OnTurnFailure>,
 }
 
@@ -37,6 +38,16 @@ pub(super) fn read_dialog(
     } else {
         None
     };
+    if is_judged && case.raw("user").is_some() {
+        if has_input || has_turns {
+            let message = "a case has exactly one of 'input', 'turns' and 'user'".to_owned();
+            problems.push(&path.key("user"), Subject::Key, message, None);
+            return None;
+        }
+        reject_turn_failure(on_turn_failure, path, problems);
+        let user = case.required("user", path, problems, SimulatedUser::read)?;
+        return Some(Dialog { input: None, turns: None, user: Some(user), on_turn_failure: None });
+    }
     if has_input && has_turns {
         let message = "a case has either 'input' or 'turns', not both".to_owned();
         let help = "move the message of 'input' to the first of the 'turns'".to_owned();
@@ -44,12 +55,9 @@ pub(super) fn read_dialog(
         return None;
     }
     if !has_turns {
-        if on_turn_failure.is_some() {
-            let message = "'onTurnFailure' needs 'turns'".to_owned();
-            problems.push(&path.key("onTurnFailure"), Subject::Key, message, None);
-        }
+        reject_turn_failure(on_turn_failure, path, problems);
         let input = case.required("input", path, problems, read_input)?;
-        return Some(Dialog { input: Some(input), turns: None, on_turn_failure: None });
+        return Some(Dialog { input: Some(input), turns: None, user: None, on_turn_failure: None });
     }
     let read = |value: &Value, path: &Path<'_>, problems: &mut Problems| read_turn(value, is_judged, path, problems);
     let turns = case.required("turns", path, problems, |value, path, problems| {
@@ -60,7 +68,14 @@ pub(super) fn read_dialog(
         }
         Some(turns)
     })?;
-    Some(Dialog { input: None, turns: Some(turns), on_turn_failure })
+    Some(Dialog { input: None, turns: Some(turns), user: None, on_turn_failure })
+}
+
+fn reject_turn_failure(on_turn_failure: Option<OnTurnFailure>, path: &Path<'_>, problems: &mut Problems) {
+    if on_turn_failure.is_some() {
+        let message = "'onTurnFailure' needs 'turns'".to_owned();
+        problems.push(&path.key("onTurnFailure"), Subject::Key, message, None);
+    }
 }
 
 fn read_turn(value: &Value, is_judged: bool, path: &Path<'_>, problems: &mut Problems) -> Option<Turn> {

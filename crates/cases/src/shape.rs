@@ -24,6 +24,15 @@ pub(super) fn approval(schema: &mut Schema) {
     disallow_nulls(schema);
 }
 
+pub(super) fn injection(schema: &mut Schema) {
+    extend(schema, "/properties/tool", tool_name());
+    extend(schema, "/properties/into", json!({ "pattern": POINTER_PATTERN }));
+}
+
+pub(super) fn simulated_user(schema: &mut Schema) {
+    disallow_nulls(schema);
+}
+
 pub(super) fn turn(schema: &mut Schema) {
     disallow_nulls(schema);
     let has_state = json!({ "anyOf": [{ "required": ["state"] }, { "required": ["stateUnchanged"] }] });
@@ -40,6 +49,8 @@ pub(super) fn eval_case(schema: &mut Schema) {
         json!({ "required": ["turns"], "properties": { "turns": { "contains": { "required": ["expect"] } } } });
     extend(schema, "", json!({ "anyOf": [{ "required": ["expect"] }, expecting_turn] }));
     extend(schema, "", json!({ "dependentRequired": { "onTurnFailure": ["turns"] } }));
+    let one = ["input", "turns", "user"].map(|key| json!({ "required": [key] }));
+    extend(schema, "", json!({ "oneOf": one }));
 }
 
 pub(super) fn rubric_case(schema: &mut Schema) {

@@ -60,7 +60,12 @@ impl Expectation {
 impl Case {
     /// Whether the case names a state source.
     pub fn has_state(&self) -> bool {
-        self.expect.state_sources().next().is_some()
+        self.state_sources().next().is_some()
+    }
+
+    /// Returns the names of the state sources of the case; a name may repeat.
+    pub fn state_sources(&self) -> impl Iterator<Item = &str> {
+        self.final_expectations().flat_map(|expect| expect.state_sources().map(|(_, name)| name))
     }
 }
 

@@ -274,8 +274,10 @@ fn reject_empty_searches(
     path: &Path<'_>,
     problems: &mut Problems,
 ) {
-    if let Some(expect) = members.get("expect") {
-        reject_empty_searches_in(expect, row, table_row, &path.key("expect"), problems);
+    for key in ["expect", "safety"] {
+        if let Some(expect) = members.get(key) {
+            reject_empty_searches_in(expect, row, table_row, &path.key(key), problems);
+        }
     }
     let path = path.key("turns");
     for (index, turn) in members.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {

@@ -13,13 +13,14 @@ pub enum Tier {
     Labeled,
     Regression,
     Rubric,
+    Security,
     #[serde(other)]
     Unknown,
 }
 
 impl Tier {
     /// All tiers except `Unknown`.
-    pub const NAMED: [Tier; 4] = [Tier::Golden, Tier::Labeled, Tier::Regression, Tier::Rubric];
+    pub const NAMED: [Tier; 5] = [Tier::Golden, Tier::Labeled, Tier::Regression, Tier::Rubric, Tier::Security];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -27,6 +28,7 @@ impl Tier {
             Tier::Labeled => "labeled",
             Tier::Regression => "regression",
             Tier::Rubric => "rubric",
+            Tier::Security => "security",
             Tier::Unknown => "unknown",
         }
     }
@@ -38,6 +40,7 @@ impl Tier {
             Tier::Labeled => "labeled evals",
             Tier::Regression => "regression evals",
             Tier::Rubric => "rubric evals",
+            Tier::Security => "security evals",
             Tier::Unknown => "evals",
         }
     }
@@ -60,7 +63,7 @@ impl Tier {
     }
 
     fn from_id(id: &str) -> Option<Self> {
-        [Tier::Golden, Tier::Labeled, Tier::Regression]
+        [Tier::Golden, Tier::Labeled, Tier::Regression, Tier::Security]
             .into_iter()
             .find(|tier| tier.id_prefix().is_some_and(|prefix| id.starts_with(prefix)))
     }
@@ -71,6 +74,7 @@ impl Tier {
             Tier::Golden => Some("gs-"),
             Tier::Labeled => Some("ls-"),
             Tier::Regression => Some("rg-"),
+            Tier::Security => Some("sc-"),
             Tier::Rubric | Tier::Unknown => None,
         }
     }

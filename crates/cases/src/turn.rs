@@ -51,15 +51,15 @@ impl OnTurnFailure {
 impl Case {
     /// Whether the case is a conversation, even if it has a single turn.
     pub fn has_turns(&self) -> bool {
-        self.turns.is_some()
+        self.turns.is_some() || self.user.is_some()
     }
 
-    /// Returns the turns; none if the case has a single message.
+    /// Returns the turns; none if the case has a single message or a simulated user.
     pub fn turns(&self) -> &[Turn] {
         self.turns.as_deref().unwrap_or_default()
     }
 
-    /// Returns the user's messages: the single one, or one per turn.
+    /// Returns the user's messages: the single one, or one per turn; none if a model writes them.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
         let single = self.input.iter().map(|input| input.message.as_str());
         single.chain(self.turns().iter().map(|turn| turn.message.as_str()))
@@ -70,25 +70,27 @@ impl Case {
         self.messages().nth(turn).unwrap_or_default()
     }
 
-    /// Returns the user's messages as one text, for searches.
+    /// Returns the user's messages, or the goal of a simulated user, as one text, for searches.
     pub fn message_text(&self) -> Cow<'_, str> {
-        match &self.input {
-            Some(input) => Cow::Borrowed(&input.message),
-            None => Cow::Owned(self.messages().collect::<Vec<_>>().join("\n")),
+        match (&self.input, &self.user) {
+            (Some(input), _) => Cow::Borrowed(&input.message),
+            (None, Some(user)) => Cow::Borrowed(&user.goal),
+            (None, None) => Cow::Owned(self.messages().collect::<Vec<_>>().join("\n")),
         }
     }
 
-    /// Returns the expectations of the turns, followed by those of the whole case.
+    /// Returns the expectations of the turns, followed by those of the whole case; not `safety`.
     pub fn expectations(&self) -> impl Iterator<Item = &Expectation> {
         self.turns().iter().filter_map(|turn| turn.expect.as_ref()).chain([&self.expect])
     }
 
-    /// Returns the same expectations with their locations in the case, as JSON pointers.
+    /// Returns all expectations, also those of `safety`, with their locations in the case, as JSON pointers.
     pub fn located_expectations(&self) -> impl Iterator<Item = (String, &Expectation)> {
         let turns = self.turns().iter().enumerate();
         let in_turns =
             turns.filter_map(|(index, turn)| Some((format!("/turns/{index}/expect"), turn.expect.as_ref()?)));
-        in_turns.chain([("/expect".to_owned(), &self.expect)])
+        let safety = self.safety.as_ref().map(|safety| ("/safety".to_owned(), safety));
+        in_turns.chain([("/expect".to_owned(), &self.expect)]).chain(safety)
     }
 
     /// Whether the case or a turn has stubs.
@@ -96,8 +98,17 @@ impl Case {
         self.stubs.is_some() || self.turns().iter().any(|turn| turn.stubs.is_some())
     }
 
-    /// Returns the stubs that answer calls in a turn; those of the turn take precedence.
+    /// Returns the stubs that answer calls in a turn, with the texts of the injections; the stubs of the turn take
+    /// precedence.
     pub fn stubs_of_turn(&self, turn: usize) -> Option<Cow<'_, Map<String, Value>>> {
+        let mut stubs = self.written_stubs(turn)?;
+        for injection in self.injections() {
+            injection.apply(stubs.to_mut());
+        }
+        Some(stubs)
+    }
+
+    fn written_stubs(&self, turn: usize) -> Option<Cow<'_, Map<String, Value>>> {
         let own = self.turns().get(turn).and_then(|turn| turn.stubs.as_ref());
         match (&self.stubs, own) {
             (shared, None) => shared.as_ref().map(Cow::Borrowed),
@@ -121,10 +132,13 @@ impl Case {
             bug_ref: None,
             input: Some(Input { message: turn.message.clone() }),
             turns: None,
+            user: None,
             on_turn_failure: None,
             stubs: self.stubs_of_turn(index).map(Cow::into_owned),
+            injections: None,
             max_turns: self.max_turns,
             expect: turn.expect.clone().unwrap_or_default(),
+            safety: None,
             tags: Vec::new(),
             skip: None,
             location: self.location.clone(),

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
+use crate::security::SecurityDetails;
+use crate::simulated_user::SimulatedUserDetails;
 use crate::state::StateChanges;
 use crate::trace::{ToolCall, Trace, Usage};
 use crate::turn_details::TurnDetails;
@@ -56,6 +58,12 @@ pub struct CaseDetails {
     /// Results of the Python eval functions that ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
+    /// The verdicts on the task and on what must not happen, if the case has injections or `safety`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Box<SecurityDetails>>,
+    /// What the simulated user of the case did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_user: Option<Box<SimulatedUserDetails>>,
     /// The turns of a conversation; the other members then describe all of it, with the last response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<TurnDetails>,
@@ -83,6 +91,8 @@ impl From<Trace> for CaseDetails {
             calls: None,
             state_changes: Vec::new(),
             evals: Vec::new(),
+            security: None,
+            simulated_user: None,
             turns: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::diff::ComparisonCounts;
 use crate::result::{SuiteResult, TrialVerdict};
 use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
+use crate::security::PartCounts;
 use crate::statistics::{percentile, rate};
 use karat_json::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
 
@@ -20,7 +21,7 @@ pub struct Gates {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub pass_rate: Option<f64>,
-    /// Maximum total cost of all answers, including the judge's.
+    /// Maximum total cost of all answers, including those of the judge and of simulated users.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_cost_usd: Option<f64>,
@@ -35,6 +36,10 @@ pub struct Gates {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub rubric_score: Option<f64>,
+    /// Minimum share of judged trials in which `safety` holds, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub safety_rate: Option<f64>,
 }
 
 /// A kind of gate.
@@ -46,6 +51,7 @@ pub enum Gate {
     P95LatencyMs,
     MaxRegressions,
     RubricScore,
+    SafetyRate,
 }
 
 /// The result of checking a gate.
@@ -83,6 +89,8 @@ pub struct GateMetrics {
     /// Cases that pass less often than in the baseline, but with too few trials to be significant.
     pub inconclusive: usize,
     pub rubric: RubricTotals,
+    /// Outcomes of `safety`.
+    pub safety: PartCounts,
     /// Number of suites in the cost.
     pub suites: usize,
 }
@@ -100,10 +108,15 @@ impl GateMetrics {
         }
         // A suite in which nothing ran has no cost.
         if !result.cases.is_empty() {
-            self.add_cost(result.summary.estimated_cost_usd);
+            let users = result.summary.simulated_user.as_ref().map_or(Some(0.0), |users| users.cost_usd);
+            let cost = result.summary.estimated_cost_usd.zip(users).map(|(agent, users)| agent + users);
+            self.add_cost(cost);
         }
         if result.baseline_run_id.is_some() {
             self.regressions = Some(self.regressions.unwrap_or(0) + result.regressions.len());
+        }
+        if let Some(security) = &result.summary.security {
+            self.safety.add(&security.safety);
         }
         self.compared += compared.cases;
         self.inconclusive += compared.inconclusive;
@@ -153,6 +166,10 @@ impl GateMetrics {
             (Gate::RubricScore, _, cases @ 1..) if self.rubric.judged > 0 => {
                 Some(format!("{cases} of {} cases have no score", cases + self.rubric.judged))
             }
+            (Gate::SafetyRate, ..) if self.safety.errored + self.safety.vacuous > 0 => {
+                let PartCounts { errored, vacuous, .. } = self.safety;
+                Some(format!("not counted: {errored} without a verdict, {vacuous} vacuous"))
+            }
             _ => None,
         }
     }
@@ -166,19 +183,20 @@ impl Gate {
             Gate::P95LatencyMs => "p95LatencyMs",
             Gate::MaxRegressions => "maxRegressions",
             Gate::RubricScore => "rubricScore",
+            Gate::SafetyRate => "safetyRate",
         }
     }
 
     /// Whether the limit is a minimum.
     pub fn is_minimum(self) -> bool {
-        matches!(self, Gate::PassRate | Gate::RubricScore)
+        matches!(self, Gate::PassRate | Gate::RubricScore | Gate::SafetyRate)
     }
 
     fn format_value(self, value: f64) -> String {
         match self {
             Gate::MaxCostUsd => format!("${}", format_number(value)),
             Gate::P95LatencyMs => format!("{} ms", format_number(value)),
-            Gate::PassRate | Gate::MaxRegressions | Gate::RubricScore => format_number(value),
+            Gate::PassRate | Gate::MaxRegressions | Gate::RubricScore | Gate::SafetyRate => format_number(value),
         }
     }
 
@@ -188,6 +206,7 @@ impl Gate {
             Gate::MaxCostUsd => "the cost of an answer is unknown",
             Gate::MaxRegressions => "there is no baseline",
             Gate::RubricScore => "no rubric was judged",
+            Gate::SafetyRate => "no trial has a verdict on 'safety'",
         }
     }
 }
@@ -233,6 +252,7 @@ pub fn check(gates: &Gates, agent: Option<&str>, metrics: &GateMetrics) -> Vec<G
         (Gate::P95LatencyMs, gates.p95_latency_ms, gates.p95_latency_ms.and_then(|_| latency())),
         (Gate::MaxRegressions, gates.max_regressions.map(number), regressions),
         (Gate::RubricScore, gates.rubric_score, metrics.rubric_score()),
+        (Gate::SafetyRate, gates.safety_rate, metrics.safety.rate),
     ];
     let results =
         all.into_iter().filter_map(|(gate, limit, actual)| Some(GateResult::new(gate, agent, limit?, actual)));
@@ -248,6 +268,7 @@ impl Gates {
             p95_latency_ms: object.nullable("p95LatencyMs", path, problems, read_positive_number),
             max_regressions: object.nullable("maxRegressions", path, problems, read_count),
             rubric_score: object.nullable("rubricScore", path, problems, read_share),
+            safety_rate: object.nullable("safetyRate", path, problems, read_share),
         };
         object.close(path, problems);
         Some(gates)
@@ -324,6 +345,7 @@ mod tests {
             compared: 20,
             inconclusive: 0,
             rubric: RubricTotals { judged: 4, score_share: Some(0.8), ..RubricTotals::default() },
+            safety: PartCounts { passed: 9, failed: 1, rate: Some(0.9), ..PartCounts::default() },
             suites: 1,
         }
     }
@@ -340,6 +362,7 @@ mod tests {
             p95_latency_ms: Some(1900.0 - shift),
             max_regressions: Some(if shift > 0.0 { 1 } else { 2 }),
             rubric_score: Some(0.8 + shift),
+            safety_rate: Some(0.9 + shift),
         }
     }
 

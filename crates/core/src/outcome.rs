@@ -52,6 +52,8 @@ pub enum Cause {
     UnreportedCalls,
     /// A hook or a state source failed.
     Hook,
+    /// The simulated user broke a rule, or its model gave no message.
+    SimulatedUser,
     /// A bug in karat.
     Internal,
 }
@@ -63,9 +65,13 @@ impl Cause {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Assertion | Self::Timeout => Outcome::Failed,
-            Self::Agent | Self::NotRun | Self::Check | Self::UnreportedCalls | Self::Hook | Self::Internal => {
-                Outcome::Errored
-            }
+            Self::Agent
+            | Self::NotRun
+            | Self::Check
+            | Self::UnreportedCalls
+            | Self::Hook
+            | Self::SimulatedUser
+            | Self::Internal => Outcome::Errored,
         }
     }
 

@@ -3,6 +3,7 @@
 //! `karat check` and the check of drafts use the same [`lint`]. Findings never stop a run.
 
 mod contradiction;
+mod injections;
 mod names;
 mod prompt;
 mod regression;
@@ -24,7 +25,7 @@ pub use self::rule::Rule;
 pub use self::volatile::is_volatile;
 use karat_cases::registry::{Registry, same_name};
 use karat_cases::token::TokenSources;
-use karat_cases::{Case, EvalFile, Expectation, INPUT_POINTER, contains_row_token};
+use karat_cases::{Case, EvalFile, Expectation, INPUT_POINTER, SimulatedUser, contains_row_token, safety_pointer};
 pub use karat_json::Severity;
 
 /// A rule that a case breaks.
@@ -75,18 +76,35 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     for case in &file.cases {
         let total = case.total_expectation();
         let own_stubs = case.stubs.as_ref();
+        let part = Part::Case;
         let mut linter =
-            Linter { file, case, turn: None, own_stubs, total: &total, context, has_unknown_tool, lints: &mut lints };
+            Linter { file, case, part, own_stubs, total: &total, context, has_unknown_tool, lints: &mut lints };
         linter.id_form();
         linter.prompt(case, &mut prompts);
         linter.expectations(&mut registry_index);
         linter.cannot_fail();
         linter.regression();
+        linter.injections(&mut registry_index);
+        linter.forbidden_task();
+        if let Some(case) = case.safety_case() {
+            let (part, total) = (Part::Safety, &case.expect);
+            let mut linter = Linter {
+                file,
+                case: &case,
+                part,
+                own_stubs: None,
+                total,
+                context,
+                has_unknown_tool,
+                lints: &mut lints,
+            };
+            linter.safety(&mut registry_index);
+        }
         for (number, turn) in case.turns().iter().enumerate() {
             let Some(case) = case.of_turn(number) else { continue };
-            let (turn, own_stubs, total) = (Some(number), turn.stubs.as_ref(), &case.expect);
+            let (part, own_stubs, total) = (Part::Turn(number), turn.stubs.as_ref(), &case.expect);
             let mut linter =
-                Linter { file, case: &case, turn, own_stubs, total, context, has_unknown_tool, lints: &mut lints };
+                Linter { file, case: &case, part, own_stubs, total, context, has_unknown_tool, lints: &mut lints };
             linter.expectations(&mut registry_index);
         }
     }
@@ -111,11 +129,21 @@ pub fn has_unknown_tool(file: &EvalFile, registry: Option<&Registry>) -> bool {
     !is_named && registry.is_some_and(is_unknown)
 }
 
-/// Applies the rules to one case, or to a turn as a case of its own.
+/// What the rules are applied to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Case,
+    /// A turn of the conversation, as a case of its own.
+    Turn(usize),
+    /// The assertions of `safety`, as those of a case of its own.
+    Safety,
+}
+
+/// Applies the rules to one case, or to a part of it as a case of its own.
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
-    turn: Option<usize>,
+    part: Part,
     /// The stubs of the case or turn itself. When a turn is judged, those of the case apply too.
     own_stubs: Option<&'l Map<String, Value>>,
     /// The expectations of the case and all its turns.
@@ -129,10 +157,11 @@ struct Linter<'l, 'o> {
 impl Linter<'_, '_> {
     fn add(&mut self, rule: Rule, pointer: impl Into<String>, message: impl Into<String>) {
         let pointer = pointer.into();
-        let pointer = match self.turn {
-            Some(turn) if pointer == INPUT_POINTER => format!("/turns/{turn}/message"),
-            Some(turn) => format!("/turns/{turn}{pointer}"),
-            None => pointer,
+        let pointer = match self.part {
+            Part::Turn(turn) if pointer == INPUT_POINTER => format!("/turns/{turn}/message"),
+            Part::Turn(turn) => format!("/turns/{turn}{pointer}"),
+            Part::Safety => safety_pointer(&pointer),
+            Part::Case => pointer,
         };
         self.lints.push(Lint {
             rule,
@@ -146,7 +175,7 @@ impl Linter<'_, '_> {
     /// Reports a finding about the expectations of the case and its turns together.
     fn add_for_total(&mut self, rule: Rule, pointer: &str, message: impl Into<String>) {
         // The expectations of a conversation have no common location.
-        let pointer = if self.case.has_turns() && pointer.starts_with("/expect") { "/turns" } else { pointer };
+        let pointer = if self.case.turns.is_some() && pointer.starts_with("/expect") { "/turns" } else { pointer };
         self.add(rule, pointer, message);
     }
 
@@ -155,13 +184,14 @@ impl Linter<'_, '_> {
         self.row_tokens();
         self.message();
         self.routing();
-        if self.turn.is_none() {
+        if self.part == Part::Case {
             self.tier();
         }
         self.fixed_order();
-        if self.turn.is_none() {
+        if self.part == Part::Case {
             self.required_keys();
         }
+        self.proof_values();
         self.values();
         self.contradictions();
         self.names(registry_index);
@@ -176,12 +206,25 @@ impl Linter<'_, '_> {
         let is_token = |text: &str| contains_row_token(text);
         let in_expect = || serde_json::to_string(&case.expect).is_ok_and(|text| is_token(&text));
         let in_stubs = || serde_json::to_string(&self.own_stubs).is_ok_and(|text| is_token(&text));
-        let in_message = case.input.as_ref().is_some_and(|input| is_token(&input.message));
-        let locations: [(&str, bool); 3] =
-            [(INPUT_POINTER, in_message), ("/stubs", in_stubs()), ("/expect", in_expect())];
+        let input = case.input.as_ref().filter(|_| self.part != Part::Safety);
+        let in_message = input.is_some_and(|input| is_token(&input.message));
+        let in_part = |part: Value| self.part == Part::Case && is_token(&part.to_string());
+        let in_user = in_part(case.user.as_ref().map_or(Value::Null, SimulatedUser::to_value));
+        let in_injections = in_part(serde_json::to_value(&case.injections).unwrap_or_default());
+        let locations = [
+            (INPUT_POINTER, in_message),
+            ("/user", in_user),
+            ("/stubs", in_stubs()),
+            ("/injections", in_injections),
+            ("/expect", in_expect()),
+        ];
         for (pointer, _) in locations.into_iter().filter(|(_, is_found)| *is_found) {
             self.add(Rule::RowToken, pointer, "{{row:…}} is plain text in a case without 'each'");
         }
+    }
+
+    fn is_turn(&self) -> bool {
+        matches!(self.part, Part::Turn(_))
     }
 
     fn is_draft(&self) -> bool {

@@ -37,7 +37,7 @@ impl<'r> RegistryIndex<'r> {
         Self { registry, missing: HashMap::new(), params: HashMap::new() }
     }
 
-    fn missing(&mut self, tool: &str) -> Option<&(Rule, String)> {
+    pub(super) fn missing(&mut self, tool: &str) -> Option<&(Rule, String)> {
         let registry = self.registry?;
         if !self.missing.contains_key(tool) {
             self.missing.insert(tool.to_owned(), missing_tool(registry, tool));
@@ -171,12 +171,12 @@ impl Linter<'_, '_> {
 
     /// Whether the case has a single model call, which nothing follows.
     pub(super) fn is_routing_only(&self) -> bool {
-        self.context.routing_only && self.case.stubs.is_none() && !self.case.has_turns() && self.turn.is_none()
+        self.context.routing_only && self.case.stubs.is_none() && !self.case.has_turns() && !self.is_turn()
     }
 
     fn stubs(&mut self, index: &mut RegistryIndex<'_>) {
         if let Some(stubs) = self.own_stubs {
-            if stubs.is_empty() && self.turn.is_none() {
+            if stubs.is_empty() && !self.is_turn() {
                 return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
             }
             for (name, stub) in stubs {

@@ -11,6 +11,9 @@ const MIN_WORDS: usize = 5;
 /// Percentage of common words from which two messages are similar.
 const SIMILAR_PERCENT: usize = 85;
 
+pub(super) const SENT_LITERALLY: &str =
+    "only {{row:…}} of a case with 'each' is replaced in messages; this is sent literally";
+
 /// The messages seen so far.
 pub(super) struct Prompts<'p> {
     seen: HashMap<String, &'p str>,
@@ -63,8 +66,14 @@ fn words(message: &str) -> Vec<String> {
 impl Linter<'_, '_> {
     /// Compares the messages with those of other cases.
     pub(super) fn prompt<'p>(&mut self, case: &'p Case, prompts: &mut Prompts<'p>) {
+        // Cases with injections differ in what the tools return.
+        if case.injections.is_some() {
+            return;
+        }
         let message = &*case.message_text();
-        let (pointer, subject, those) = if case.has_turns() {
+        let (pointer, subject, those) = if case.user.is_some() {
+            ("/user/goal", "the goal of the user is", "that")
+        } else if case.has_turns() {
             ("/turns", "the messages are", "those")
         } else {
             (INPUT_POINTER, "the message is", "that")
@@ -81,10 +90,13 @@ impl Linter<'_, '_> {
 
     /// Applies the rules for a single message.
     pub(super) fn message(&mut self) {
+        let user = self.case.user.as_ref().map(|user| user.to_value().to_string());
+        if user.is_some_and(|text| contains_token(&text) || looks_like_token(&text)) {
+            self.add(Rule::StrayToken, "/user", SENT_LITERALLY);
+        }
         let Some(Input { message }) = &self.case.input else { return };
         if contains_token(message) || looks_like_token(message) {
-            let text = "only {{row:…}} of a case with 'each' is replaced in messages; this is sent literally";
-            self.add(Rule::StrayToken, INPUT_POINTER, text);
+            self.add(Rule::StrayToken, INPUT_POINTER, SENT_LITERALLY);
         }
         self.message_names_tool(message);
     }

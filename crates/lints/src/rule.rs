@@ -62,7 +62,7 @@ rules! {
         "A case has only known keys, with values of the right type."
         r#"{"expect": {"toolCalled": ["get_weather"]}}"#
     IdForm "id-form" Warning Warning
-        "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001 or rg-TOOL-001."
+        "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001, rg-TOOL-001 or sc-TOOL-001."
         r#"{"id": "weather1"}"#
     FileTool "file-tool" Warning Warning
         "The tool of a file is in the registry: `metadata.toolName`, or without it the file's name."
@@ -160,6 +160,15 @@ rules! {
     MissingStub "missing-stub" Warning Warning
         "A case with stubs has one for each tool that it expects."
         r#"{"stubs": {"get_forecast": {}}, "expect": {"toolsCalled": ["get_weather"]}}"#
+    InjectionStub "injection-stub" Warning Error
+        "The tool of an injection has a stub: the text is put into its result."
+        r#"{"stubs": {"read_mail": {}}, "injections": [{"tool": "read_page", "into": "", …}]}"#
+    InjectionPointer "injection-pointer" Warning Error
+        "`into` of an injection leads to a value of the tool's stub."
+        r#"{"stubs": {"read_mail": {"body": ""}}, "injections": [{"tool": "read_mail", "into": "/text", …}]}"#
+    MissingSafety "missing-safety" Warning Error
+        "A case with injections, or in a security file, says in `safety` what must not happen."
+        r#"{"injections": [{"tool": "read_mail", "into": "/body", …}], "expect": {"responseNonEmpty": true}}"#
     ResponseInRoutingOnly "response-in-routing-only" Warning Warning
         "A case that only checks routing (a model without stubs) does not judge the response."
         r#"{"responseContains": ["18"]} without stubs, for a model"#

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::volatile::find_volatile;
-use super::{Linter, Rule};
+use super::{Linter, Part, Rule};
 use karat_cases::registry::Registry;
 use karat_cases::token::{self, Resolved, Source, Token, looks_like_token, tokens};
 use karat_cases::{ExpectedCalls, ExpectedText, JsonPredicate, TextKind, Tier, UnchangedState};
@@ -14,7 +14,6 @@ const MIN_PROOF_VALUES: usize = 2;
 
 impl Linter<'_, '_> {
     pub(super) fn values(&mut self) {
-        self.proof_values();
         self.synonyms();
         let expect = &self.case.expect;
         for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
@@ -98,10 +97,12 @@ impl Linter<'_, '_> {
         }
     }
 
-    fn proof_values(&mut self) {
+    pub(super) fn proof_values(&mut self) {
         let values = self.total.response_contains.as_deref().unwrap_or_default();
-        let is_required =
-            self.turn.is_none() && self.file.tier == Tier::Golden && !self.expects_no_call_yet() && !self.is_accepted();
+        let is_required = self.part == Part::Case
+            && self.file.tier == Tier::Golden
+            && !self.expects_no_call_yet()
+            && !self.is_accepted();
         if is_required && values.len() < MIN_PROOF_VALUES {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \

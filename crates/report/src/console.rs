@@ -21,6 +21,7 @@ use self::summary::FailureSummary;
 use self::totals::count_parts;
 use crate::duration::duration_text;
 use crate::record::{RunRecord, case_reasons};
+use crate::security::{injection_text, outcome_name};
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_truncated};
 use crate::trials::{is_flaky, passed_trials};
@@ -338,7 +339,7 @@ impl Page {
 
     fn reasons(&self, case: &CaseResult, suite: &SuiteHeader, is_regression: bool, out: &mut String) {
         if case.vacuous && case.outcome == Outcome::Passed {
-            self.reason("no assertion ran, so this proves nothing", out);
+            self.reason(&format!("{}, so this proves nothing", case.vacuous_reason()), out);
         }
         for (index, (message, _)) in case_reasons(case, suite).iter().enumerate() {
             let prefix = match case.outcome {
@@ -348,10 +349,25 @@ impl Page {
             };
             self.reason(&format!("{prefix}{message}"), out);
         }
+        self.security_reasons(case, out);
         let near_misses: BTreeSet<String> =
             case.all_details().flat_map(|details| &details.near_misses).map(NearMiss::message).collect();
         for message in near_misses {
             self.below_case(self.settings.symbols.warning, &message, out);
+        }
+    }
+
+    /// Says which part failed, and what the injections of a failed part try.
+    fn security_reasons(&self, case: &CaseResult, out: &mut String) {
+        let Some(security) = case.details.security.as_ref().filter(|_| case.outcome != Outcome::Passed) else {
+            return;
+        };
+        let safety = security.safety.map_or("not asserted", outcome_name);
+        self.reason(&format!("utility: {}; safety: {safety}", outcome_name(security.utility)), out);
+        if security.safety == Some(Outcome::Failed) {
+            for injection in &security.injections {
+                self.reason(&format!("attack: {}", injection_text(injection)), out);
+            }
         }
     }
 
@@ -382,6 +398,7 @@ impl Page {
         parts.extend(cost_text(result));
         self.numbers("  ", &parts, out);
         self.trials(&totals, "  ", out);
+        self.security(&totals, out);
         let warning = palette.warning(symbols.warning);
         for staleness in &suite.staleness {
             let _ = writeln!(out, "  {warning} {}", self.clean(&staleness.console_line()));

@@ -197,7 +197,7 @@ fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
         suite.warnings().iter().for_each(|text| warn(None, "karat", text));
         for case in suite.cases().filter(CaseRecord::is_vacuous_pass) {
             let title = format!("{} is vacuous", case.result.id);
-            warn(case.line(), &title, "passed, but no assertion ran, so it proves nothing");
+            warn(case.line(), &title, &format!("passed, but {}, so it proves nothing", case.result.vacuous_reason()));
         }
         for case in suite.cases() {
             for message in case.near_misses() {

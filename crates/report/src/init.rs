@@ -1,6 +1,9 @@
 //! The findings of `karat init`, and the files that it wrote.
 
+use std::fmt::Write as _;
+
 use karat_workflows::init::{Discovery, Init, InitOutcome, Question, RegistryContent, TOOLS_FILE};
+use karat_workflows::security_cases;
 
 use crate::terminal_text::width;
 use crate::tools::counted;
@@ -52,6 +55,22 @@ pub fn init_summary(written: &InitOutcome) -> String {
     let lines = written.files.iter().map(|file| format!("wrote {file}\n"));
     let updated = written.updated.iter().map(|file| format!("updated {file}\n"));
     lines.chain(updated).chain([next_steps(written)]).collect()
+}
+
+/// Renders the written security cases, and what is missing.
+pub fn security_cases_summary(written: &security_cases::Outcome) -> String {
+    let security_cases::Outcome { file, tool, based_on, cases, left_out, tools_without_cases } = written;
+    let mut text = format!("wrote {file}\n{} for {tool}, based on {based_on}\n", counted(*cases, "case"));
+    if *left_out > 0 {
+        let _ =
+            writeln!(text, "{} left out: the registry has no other tool to attack", counted(*left_out, "injection"));
+    }
+    if !tools_without_cases.is_empty() {
+        let tools = tools_without_cases.join(", ");
+        let _ = writeln!(text, "no case to base security cases on: {tools}");
+    }
+    text.push_str("next: check the stubs, then run karat run --tier security\n");
+    text
 }
 
 fn next_steps(written: &InitOutcome) -> String {

@@ -14,6 +14,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::call_alignment::AlignmentRenderer;
 use crate::destination::Destination;
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
+use crate::security::outcome_name;
 use crate::transcript::transcript;
 use crate::trials::{is_flaky, passed_trials};
 
@@ -22,8 +23,6 @@ const RESPONSE_LIMIT: usize = 2_000;
 
 /// Maximum length of a failure's message, in characters.
 const MESSAGE_LIMIT: usize = 300;
-
-const VACUOUS_MESSAGE: &str = "no assertion ran, so this pass proves nothing";
 
 /// Writes the file at the end of the run.
 #[derive(Debug)]
@@ -123,7 +122,16 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
         out.add_property(("flaky", "true"));
     }
     if case.is_vacuous_pass() {
-        out.add_property(("vacuous", VACUOUS_MESSAGE));
+        out.add_property(("vacuous", vacuous_message(result).as_str()));
+    }
+    if let Some(fault) = result.details.simulated_user.as_ref().and_then(|user| user.fault.as_ref()) {
+        out.add_property(("simulatedUserFault", xml(&fault.to_string()).as_str()));
+    }
+    if let Some(security) = &result.details.security {
+        out.add_property(("utility", outcome_name(security.utility)));
+        if let Some(safety) = security.safety {
+            out.add_property(("safety", outcome_name(safety)));
+        }
     }
     if result.all_details().any(CaseDetails::has_unjudged_calls) {
         out.add_property(("callsUnreported", "true"));
@@ -142,7 +150,7 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
     let (kind, type_name) = match case.kind() {
         Kind::Passed if case.is_vacuous_pass() => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(VACUOUS_MESSAGE);
+            status.set_message(vacuous_message(case.result));
             return status;
         }
         Kind::Passed => return TestCaseStatus::success(),
@@ -156,6 +164,10 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
     status.set_message(xml(&shorten(first_line, MESSAGE_LIMIT)));
     status.set_description(xml(&full_reason(case)));
     status
+}
+
+fn vacuous_message(result: &CaseResult) -> String {
+    format!("{}, so this pass proves nothing", result.vacuous_reason())
 }
 
 /// Returns the name of the assertion that failed the case.

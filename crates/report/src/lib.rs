@@ -32,6 +32,8 @@ mod reports;
 mod rerun;
 mod review;
 mod runs;
+mod security;
+mod simulated_user;
 mod source_problem;
 mod style;
 mod table;
@@ -59,7 +61,7 @@ pub use evals::{
     stored_eval_run_text,
 };
 pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, feedback_list_notes, feedback_list_text};
-pub use init::{EXAMPLE_MESSAGE, init_help, init_summary};
+pub use init::{EXAMPLE_MESSAGE, init_help, init_summary, security_cases_summary};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
 pub use matrix::matrix_of;

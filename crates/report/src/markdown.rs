@@ -24,6 +24,8 @@ use crate::record::{
     CaseRecord, Kind, RunRecord, SuiteRecord, baseline_missing_texts, escape_invisible, group_by_reason,
     unreachable_text, unreported_calls_text,
 };
+use crate::security::security_line;
+use crate::simulated_user::simulated_users_line;
 use crate::transcript::transcript;
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
@@ -380,7 +382,8 @@ fn warnings(run: &RunRecord) -> Vec<String> {
             warn(&inline(text));
         }
         for case in suite.cases().filter(CaseRecord::is_vacuous_pass) {
-            warn(&format!("{} passed, but no assertion ran, so it proves nothing.", code(&case.result.id)));
+            let reason = case.result.vacuous_reason();
+            warn(&format!("{} passed, but {reason}, so it proves nothing.", code(&case.result.id)));
         }
         for case in suite.cases() {
             for message in case.near_misses() {
@@ -441,6 +444,8 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
             parts.push(format!("{} flaky", trials.flaky));
         }
     }
+    parts.extend(totals.security.as_ref().map(security_line));
+    parts.extend(totals.simulated_user.as_ref().map(simulated_users_line));
     let passed_or_failed = parts.join(", ");
     match totals.rubric.as_ref().map(rubric_totals_line) {
         Some(rubric) if totals.cases + totals.not_run + totals.skipped == 0 => rubric,

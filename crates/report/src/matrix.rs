@@ -31,7 +31,7 @@ pub fn matrix_of(run: &RunRecord) -> Option<Matrix> {
 fn matrix_cell(case: &CaseRecord<'_>) -> MatrixCell {
     let result = case.result;
     let reason = match result.outcome {
-        Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
+        Outcome::Passed if result.vacuous => Some(format!("{}, so this proves nothing", result.vacuous_reason())),
         Outcome::Passed => None,
         Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| message.clone().into_owned()),
     };

@@ -33,7 +33,7 @@ pub(crate) fn is_flaky(case: &CaseResult) -> bool {
 }
 
 /// Formats a share in percent; only exact values are shown as 0 or 100.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = (share * 100.0).round();
     if percent >= 100.0 && share < 1.0 {
         ">99".to_owned()

@@ -8,6 +8,8 @@ use karat_core::assertion::Verdict;
 use karat_core::port::{AgentError, AgentErrorCause};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, TurnDetails};
+use karat_core::security::{InjectionDetails, SecurityDetails};
+use karat_core::simulated_user::{Fault, SimulatedUserDetails};
 use karat_core::trace::Trace;
 use karat_json::text::shorten;
 
@@ -32,6 +34,9 @@ pub(crate) enum CaseEnd {
 pub(crate) struct Judged {
     pub(crate) trace: Trace,
     pub(crate) verdict: Verdict,
+    /// The verdicts on the task and on what must not happen, if they are judged apart.
+    pub(crate) security: Option<SecurityDetails>,
+    pub(crate) simulated_user: Option<SimulatedUserDetails>,
     /// The turns of a conversation.
     pub(crate) turns: Vec<TurnDetails>,
     /// Strings to highlight in responses.
@@ -98,11 +103,12 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, hook_errors: Vec<String>, r
         CaseEnd::Unjudged { cause, message, elapsed } => {
             result.cause = Some(cause);
             result.outcome = cause.outcome();
+            result.details.security = SecurityDetails::unanswered(case, result.outcome).map(Box::new);
             result.duration_ms = whole_millis(elapsed.as_secs_f64() * 1000.0);
             result.error = Some(message);
         }
         CaseEnd::Judged(judged) => {
-            let Judged { trace, verdict, turns, marks, duration_ms } = *judged;
+            let Judged { trace, verdict, security, simulated_user, turns, marks, duration_ms } = *judged;
             result.passed = verdict.passed();
             result.cause = match (result.passed, &verdict.error) {
                 (true, _) => None,
@@ -125,6 +131,8 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, hook_errors: Vec<String>, r
                 calls: verdict.calls,
                 state_changes: verdict.state_changes,
                 evals: verdict.evals,
+                security: security.map(Box::new),
+                simulated_user: simulated_user.map(Box::new),
                 turns,
                 ..CaseDetails::from(trace)
             };
@@ -188,7 +196,24 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
             redactor.string(text);
         }
     }
-    let alignments = details.calls.iter_mut().chain(details.turns.iter_mut().flat_map(|turn| &mut turn.calls));
+    let mut security = details.security.as_deref_mut();
+    for injection in security.iter_mut().flat_map(|security| &mut security.injections) {
+        let InjectionDetails { tool, into, attack, reached: _ } = injection;
+        for text in [tool, into, attack] {
+            redactor.string(text);
+        }
+    }
+    if let Some(user) = details.simulated_user.as_deref_mut() {
+        redactor.string(&mut user.model);
+        if let Some(Fault { rule: _, found, message }) = &mut user.fault {
+            for text in [found, message] {
+                redactor.string(text);
+            }
+        }
+    }
+    let of_safety = security.into_iter().flat_map(|security| &mut security.calls);
+    let of_turns = details.turns.iter_mut().flat_map(|turn| &mut turn.calls);
+    let alignments = details.calls.iter_mut().chain(of_turns).chain(of_safety);
     for pair in alignments.flat_map(|alignment| &mut alignment.pairs) {
         let differences = pair.differences.iter_mut();
         let texts =

@@ -28,5 +28,5 @@ impl Exclusion {
 /// Whether another case could change a state source of this case.
 fn runs_alone(case: &Case, sources: Option<&dyn StateSources>) -> bool {
     let is_isolated = |name: &str| sources.is_some_and(|sources| sources.is_isolated(name));
-    case.expect.state_sources().any(|(_, name)| !is_isolated(name))
+    case.state_sources().any(|name| !is_isolated(name))
 }

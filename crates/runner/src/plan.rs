@@ -2,7 +2,7 @@
 
 use karat_cases::RubricFile;
 use karat_core::chat::ChatModel;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,8 @@ pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
     pub rubrics: Rubrics,
+    /// The models that play simulated users, by `model` of the case; under `None` the configured one.
+    pub simulated_users: BTreeMap<Option<String>, Arc<dyn ChatModel>>,
     /// The shard of this run, if it is one of several.
     pub shard: Option<Shard>,
     /// Maximum number of cases in parallel.

@@ -31,9 +31,9 @@ pub(crate) struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     pub(crate) fn new(plan: &'a Plan, case: &'a Case, dialog: &mut Dialog<'_>, watch: &'a dyn WaitObserver) -> Self {
         let (sources, hooks) = (plan.state_sources.as_deref(), plan.hooks.as_deref());
-        let unchanged = case.expect.state_unchanged.iter().flatten();
+        let unchanged = case.final_expectations().flat_map(|expect| expect.state_unchanged.iter().flatten());
         let sources_before: BTreeSet<&str> = unchanged.map(|entry| entry.source.as_str()).collect();
-        let sources_after: BTreeSet<&str> = case.expect.state_sources().map(|(_, name)| name).collect();
+        let sources_after: BTreeSet<&str> = case.state_sources().collect();
         let definition = |name: &&str| {
             let mut definition = sources.map(|sources| sources.definition(name)).unwrap_or_default();
             if let Some(members) = definition.as_object_mut() {

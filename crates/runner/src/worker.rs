@@ -15,7 +15,9 @@ use crate::case::{CaseEnd, Judged, case_result};
 use crate::conversation::run_conversation;
 use crate::dialog::Dialog;
 use crate::judging::Part;
+use crate::safety::Answered;
 use crate::shared::{SharedState, Unit};
+use crate::simulated_user::run_simulated;
 use crate::stopwatch::Stopwatch;
 use crate::surroundings::Surroundings;
 
@@ -111,6 +113,9 @@ async fn answer_and_judge(
     if let Err(message) = surroundings.prepare().await {
         return CaseEnd::not_prepared(message);
     }
+    if let Some(user) = &case.user {
+        return run_simulated(shared, unit, user, dialog, surroundings, watch).await;
+    }
     if case.has_turns() {
         return run_conversation(shared, unit, dialog, surroundings, watch).await;
     }
@@ -130,14 +135,24 @@ async fn answer_and_judge(
         let case = shared.case(suite, index);
         let document = || CaseDetails::from(trace.clone()).document(&case.id, case.message(0), None).to_value();
         let part = Part { suite, case, whole: case, trace: &trace, earlier: &[] };
-        let verdict =
-            shared.judge(part, document, |pending: PendingVerdict<'_>| pending.with_states(&states).finish())?;
-        let marks = response_marks(&case.expect, &shared.plan.tokens, &verdict);
+        let has_safety = case.has_safety();
+        let mut verdict = shared.judge(part, document, |pending: PendingVerdict<'_>| {
+            let pending = pending.with_states(&states);
+            if has_safety { pending.finish_part() } else { pending.finish() }
+        })?;
+        let mut marks = response_marks(&case.expect, &shared.plan.tokens, &verdict);
+        let mut security = None;
+        if has_safety {
+            let judged = shared.judge_safety(part, Answered::All, &states, verdict, document, &mut marks)?;
+            (verdict, security) = (judged.0, Some(judged.1));
+        }
         let duration_ms = trace.latency_ms;
-        Ok(CaseEnd::Judged(Box::new(Judged { trace, verdict, turns: Vec::new(), marks, duration_ms })))
+        let (simulated_user, turns) = (None, Vec::new());
+        let judged = Judged { trace, verdict, security, simulated_user, turns, marks, duration_ms };
+        Ok(CaseEnd::Judged(Box::new(judged)))
     };
     // Patterns and eval functions can be slow and must not block the async runtime.
-    let judged = if case.expect.is_slow_to_judge() {
+    let judged = if case.is_slow_to_judge() {
         let (shared, span) = (Arc::clone(shared), Span::current());
         let judging = tokio::task::spawn_blocking(move || span.in_scope(|| judge(&shared)));
         judging.await.unwrap_or_else(|error| Err(error.to_string()))

@@ -4,6 +4,7 @@ use karat_cases::Tier;
 use karat_cases::registry::same_name;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, count_compared, diff_cases, suite_change};
 use karat_core::result::{EarlierResult, Incomplete};
+use karat_core::security::SecuritySummary;
 use karat_project::{Layout, ResultFile, Run, list_runs};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,6 +93,11 @@ pub struct SuiteDiff {
     pub eval_file_changed: bool,
     /// The change of the suite as a whole.
     pub overall: SuiteChange,
+    /// Utility and safety of both runs, if they have cases with injections or `safety`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_security: Option<SecuritySummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now_security: Option<SecuritySummary>,
     pub cases: Vec<CaseDiff>,
 }
 
@@ -110,6 +116,8 @@ impl SuiteDiff {
             now_agent: now.and_then(|result| result.agent_endpoint.clone()),
             eval_file_changed: hashes.is_some_and(|(old, new)| old != new),
             overall: suite_change(&cases),
+            before_security: before.and_then(|result| result.summary.security.clone()),
+            now_security: now.and_then(|result| result.summary.security.clone()),
             cases,
         })
     }

@@ -43,6 +43,7 @@ mod run_name;
 pub mod run_suites;
 pub mod runs;
 pub mod schema;
+pub mod security_cases;
 pub mod settings;
 pub mod show_run;
 mod state;

@@ -247,6 +247,9 @@ impl Agent for ModelAgent {
             // Always append two lines, so that a message cannot equal another message with its stubs.
             return format!("{}\n{turns}\n{}", input.message, stubs(0));
         }
+        if case.user.is_some() {
+            return format!("\0{}\n{turns}\n{}", case.script(), stubs(0));
+        }
         let messages = case.messages().enumerate().map(|(turn, message)| json!([message, stubs(turn)]));
         format!("\0{}\n{turns}\n", messages.collect::<Value>())
     }

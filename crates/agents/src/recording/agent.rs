@@ -33,6 +33,7 @@ impl AgentLayer for RecordingAgent {
             agent: self,
             trial,
             turn: 0,
+            sent: Vec::new(),
             history: Vec::new(),
             may_replay: true,
         })
@@ -44,6 +45,8 @@ struct RecordingConversation<'a> {
     agent: &'a RecordingAgent,
     trial: TrialContext<'a>,
     turn: usize,
+    /// The messages so far, if a simulated user writes them.
+    sent: Vec<Value>,
     /// The answers to the messages before this turn.
     history: Vec<Value>,
     /// Whether recorded answers are replayed. Either all answers of a conversation are, or none: the agent does not know
@@ -58,15 +61,30 @@ impl RecordingConversation<'_> {
         if case.has_turns() {
             parts.insert(TURN.to_owned(), turn.into());
             // Conversations that begin alike are recorded apart, since their answers may differ.
-            parts.insert("conversation".to_owned(), case.messages().map(Value::from).collect());
+            if let Some(message) = self.sent.last() {
+                parts.insert(MESSAGE.to_owned(), message.clone());
+            }
+            parts.insert("conversation".to_owned(), self.conversation());
             parts.insert("history".to_owned(), history.into());
         }
         parts.insert(SAMPLE.to_owned(), self.trial.sample.into());
         Key::new(parts, MESSAGE, self.agent.folder.redactor())
     }
 
-    /// Returns the recorded answers to all messages of the conversation, if there are any.
+    /// Returns all messages of the conversation, or those so far of a simulated user.
+    fn conversation(&self) -> Value {
+        match &self.trial.case.user {
+            Some(_) => Value::from(self.sent.as_slice()),
+            None => self.trial.case.script(),
+        }
+    }
+
+    /// Returns the recorded answers to all messages of the conversation, if there are any. Those of a simulated user are
+    /// not known before they are written.
     fn recorded_history(&self) -> Option<Vec<Value>> {
+        if self.trial.case.user.is_some() {
+            return None;
+        }
         let mut history = Vec::new();
         for (turn, _) in self.trial.case.messages().enumerate() {
             let answer: Trace = self.agent.folder.find_answer(&self.key(turn, &history))?;
@@ -79,7 +97,7 @@ impl RecordingConversation<'_> {
     fn states_key(&self, sources: &Map<String, Value>, history: &[Value]) -> Key {
         let case = self.trial.case;
         let mut parts = self.agent.inner.determinants(case, 0);
-        parts.insert("conversation".to_owned(), case.messages().map(Value::from).collect());
+        parts.insert("conversation".to_owned(), self.conversation());
         parts.insert("history".to_owned(), history.into());
         parts.insert("stateSources".to_owned(), Value::Object(sources.clone()));
         parts.insert(SAMPLE.to_owned(), self.trial.sample.into());
@@ -100,6 +118,9 @@ impl Conversation for RecordingConversation<'_> {
             let folder = &self.agent.folder;
             if self.turn == 0 && self.trial.case.has_turns() && folder.mode() == RecordingMode::Auto {
                 self.may_replay = self.may_replay && self.recorded_history().is_some();
+            }
+            if self.trial.case.user.is_some() {
+                self.sent.push(message.into());
             }
             let key = self.key(self.turn, &self.history);
             let answer = folder.answer(&key, self.may_replay, || self.inner.send(message)).await?;

@@ -32,9 +32,13 @@ pub struct NewRegression {
     /// The turns of a conversation, and what happens after one that failed; in place of the message.
     pub turns: Option<Value>,
     pub on_turn_failure: Option<Value>,
+    /// The simulated user of a conversation, in place of the message.
+    pub user: Option<Value>,
     pub stubs: Option<Value>,
+    pub injections: Option<Value>,
     pub max_turns: Option<Value>,
     pub expect: Map<String, Value>,
+    pub safety: Option<Value>,
 }
 
 impl NewRegression {
@@ -53,16 +57,19 @@ impl NewRegression {
             "createdAt": self.created_at,
             "bugRef": self.bug_ref,
         });
-        let input = self.turns.is_none().then(|| json!({"message": self.message}));
+        let input = (self.turns.is_none() && self.user.is_none()).then(|| json!({"message": self.message}));
         // The expectations of a turn are enough.
         let expect = (self.turns.is_none() || !self.expect.is_empty()).then(|| Value::Object(self.expect));
         let rest = [
             ("input", input),
             ("turns", self.turns),
             ("onTurnFailure", self.on_turn_failure),
+            ("user", self.user),
             ("stubs", self.stubs),
+            ("injections", self.injections),
             ("maxTurns", self.max_turns),
             ("expect", expect),
+            ("safety", self.safety),
         ];
         for (key, value) in rest {
             if let Some(value) = value {

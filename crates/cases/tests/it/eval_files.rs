@@ -10,7 +10,8 @@ use rstest::rstest;
 use serde_json::{Map, Value, json};
 
 /// Invalid files that the JSON Schema accepts, with the reason.
-const NOT_IN_SCHEMA: [(&str, &str); 14] = [
+const NOT_IN_SCHEMA: [(&str, &str); 15] = [
+    ("injections-at-the-same-place", "array items are compared as a whole, not by two members"),
     ("duplicate-ids", "array items are compared as a whole, not by one member"),
     ("duplicate-key-in-case", "a lenient parser uses the last of two equal keys"),
     ("duplicate-key-in-expect", "a lenient parser uses the last of two equal keys"),
@@ -180,6 +181,8 @@ fn known_keys(value: &Value) -> BTreeSet<String> {
 #[case::calls("ExpectedCalls", json!([case_with(&json!({ "calls": { UNKNOWN_KEY: 1 } }))]))]
 #[case::call("ExpectedCall", json!([case_with(&json!({ "calls": { "list": [{ UNKNOWN_KEY: 1 }] } }))]))]
 #[case::predicate("JsonPredicate", json!([case_with(&json!({ "responseJson": [{ UNKNOWN_KEY: 1 }] }))]))]
+#[case::injection("Injection", json!([{ "id": "a", "input": { "message": "m" }, "expect": {}, "injections": [{ UNKNOWN_KEY: 1 }] }]))]
+#[case::user("SimulatedUser", json!([{ "id": "a", "user": { UNKNOWN_KEY: 1 }, "expect": {} }]))]
 #[case::similar("SimilarResponse", json!([case_with(&json!({ "responseSimilar": [{ UNKNOWN_KEY: 1 }] }))]))]
 #[case::state("StatePredicate", json!([case_with(&json!({ "state": [{ UNKNOWN_KEY: 1 }] }))]))]
 #[case::unchanged("UnchangedState", json!([case_with(&json!({ "stateUnchanged": [{ UNKNOWN_KEY: 1 }] }))]))]
@@ -200,6 +203,8 @@ fn the_fixture_sets_every_key_of_the_schema() {
         ("Metadata", "/metadata"),
         ("Turn", "/cases/1/turns/0"),
         ("Input", "/cases/0/input"),
+        ("Injection", "/cases/0/injections/0"),
+        ("SimulatedUser", "/cases/2/user"),
         ("Expectation", "/cases/0/expect"),
         ("ParamAssertion", "/cases/0/expect/toolParams/0"),
         ("ExpectedCall", "/cases/0/expect/calls/list/0"),
@@ -213,7 +218,7 @@ fn the_fixture_sets_every_key_of_the_schema() {
         let set = keys(file.pointer(pointer).and_then(Value::as_object).unwrap());
         assert_eq!(set, keys(schema["$defs"][name]["properties"].as_object().unwrap()), "{name}");
     }
-    // A case has either a message or turns.
+    // A case has a message, turns or a simulated user.
     let cases = file["cases"].as_array().unwrap().iter().flat_map(|case| case.as_object().unwrap().keys().cloned());
     let in_schema = schema["$defs"]["Case"]["properties"].as_object().unwrap().keys().cloned();
     assert_eq!(cases.collect::<BTreeSet<String>>(), in_schema.collect::<BTreeSet<String>>());
@@ -283,21 +288,26 @@ fn schema_and_parser_agree_on_required_keys() {
         "approvedBy",
         "assertion",
         "atLeast",
+        "attack",
         "cases",
         "drafter",
         "expect",
+        "goal",
         "id",
         "input",
+        "into",
         "list",
         "message",
         "method",
         "paramName",
         "source",
+        "text",
         "to",
         "tolerance",
         "tool",
         "toolsCalled",
         "turns",
+        "user",
         "value",
     ];
     assert_eq!(required.into_iter().collect::<Vec<&str>>(), expected);

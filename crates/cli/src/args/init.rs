@@ -10,7 +10,8 @@ Examples:
   karat init                                    # Detect agent and tools, ask
   karat init --yes                              # Use what was found
   karat init --agent-endpoint openai:gpt-5      # Set up a model as the agent
-  karat init --tool-registry-path .mcp.json     # Use MCP servers";
+  karat init --tool-registry-path .mcp.json     # Use MCP servers
+  karat init --security                         # Add security cases";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -31,6 +32,10 @@ pub(crate) struct InitArgs {
     /// Message that should make the agent call the tool (repeatable; each is a row of the case)
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Vec<String>,
+    /// In an existing project, write security cases for a tool (--tool): a starter set of injections, put into the
+    /// result of a case that calls it
+    #[arg(long, conflicts_with_all = ["agent_endpoint", "tool_registry_path", "message", "yes"])]
+    pub(crate) security: bool,
     /// Do not prompt; use what was found for missing flags
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,

@@ -63,7 +63,8 @@ pub(crate) struct RegressAddArgs {
     /// Copy the message from this stored trace, by its id or a unique prefix
     #[arg(long, value_name = "TRACE", conflicts_with = "from_run")]
     pub(crate) from_trace: Option<String>,
-    /// Copy the message before this step of the trace, as numbered by 'karat trace show' [default: the first message]
+    /// End with the turn of this step of the trace, as numbered by 'karat trace show'; several messages make a
+    /// conversation [default: the last turn]
     #[arg(long, value_name = "N", requires = "from_trace")]
     pub(crate) step: Option<usize>,
     /// Results of stubbed tools, as JSON: {"TOOL": …}

@@ -2,8 +2,9 @@
 //! files.
 
 use karat_core::exit::ExitStatus;
-use karat_report::{EXAMPLE_MESSAGE, init_help, init_summary};
+use karat_report::{EXAMPLE_MESSAGE, init_help, init_summary, security_cases_summary};
 use karat_workflows::init::{AGENT_VARIABLE, Command, Init, LoopbackProbe, Question, Request, Step};
+use karat_workflows::security_cases;
 
 use crate::args::InitArgs;
 use crate::ask::{self, NoAnswer};
@@ -11,7 +12,19 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    if args.security {
+        return write_security_cases(args, surface);
+    }
     surface.run(run_init(args, surface))
+}
+
+fn write_security_cases(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let folder: Vec<_> = args.folder.iter().cloned().collect();
+    let context = surface.context(&folder)?;
+    let request = security_cases::Request { tool: args.tool.clone() };
+    let written = surface.run(security_cases::write_security_cases(&request, &context))?;
+    surface.printer.print(&security_cases_summary(&written))?;
+    Ok(ExitStatus::Success)
 }
 
 async fn run_init(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {

@@ -42,6 +42,11 @@ fn values() {
 }
 
 #[test]
+fn security() {
+    assert_conforms("security.json", 0, 24);
+}
+
+#[test]
 fn suite() {
     assert_conforms("suite.json", 0, 26);
 }
@@ -97,9 +102,10 @@ fn every_file_is_run() {
         .collect();
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
-    let others = ["params.json", "response.json", "routing.json", "selection.json", "suite.json", "tokens.json"];
+    let others = ["params.json", "response.json", "routing.json", "security.json", "selection.json"];
+    let last = ["suite.json", "tokens.json", "trajectories.json", "values.json"];
     let first = ["calls.json", "conversations.json", "evalfn.json"];
-    assert_eq!(names, [&first[..], &models, &others, &["trajectories.json", "values.json"]].concat());
+    assert_eq!(names, [&first[..], &models, &others, &last].concat());
 }
 
 #[track_caller]

@@ -59,14 +59,12 @@ fn adds_a_trace_as_a_case_once() {
         Rating::Negative,
         Some("answered with raw JSON"),
     );
-    let arguments = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
+    let arguments = ["--from-trace", "4bf9", "--step", "1", "--response-not-contains", "{\""];
     insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json (new file)
     ----- stderr -----
-    warning: the user sent 1 further message, but a case sends only one: using the
-      first; choose another with --step
     ");
     let case = &project.read_json(FILE)["cases"][0];
     let expected = json!({
@@ -74,7 +72,7 @@ fn adds_a_trace_as_a_case_once() {
         "description": "regression — answered with raw JSON",
         "difficulty": "regression",
         "createdAt": case["createdAt"],
-        "bugRef": "trace 4bf92f3577b34da6",
+        "bugRef": "trace 4bf92f3577b34da6 step 1",
         "input": {"message": "Weather in Paris?"},
         "expect": {"responseNotContains": ["{\""]},
     });
@@ -83,13 +81,12 @@ fn adds_a_trace_as_a_case_once() {
     insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
-    rg-get-weather-001 in evals/get-weather.regression.json already covers trace 4bf92f3577b34da6
+    rg-get-weather-001 in evals/get-weather.regression.json already covers trace 4bf92f3577b34da6 step 1
     ----- stderr -----
-    warning: the user sent 1 further message, but a case sends only one: using the
-      first; choose another with --step
     nothing was written; pass TOOL and --message to add another case
     ");
-    let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
+    let more = ["--from-trace", "4bf9", "--step", "2", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"];
+    let again = add(&project, &more);
     let report: Value = serde_json::from_str(&again.stdout).expect("valid report");
     assert_eq!((&report["written"], &report["cases"][0]["id"]), (&json!(false), &json!("rg-get-weather-001")));
     assert_eq!(project.read(FILE), before);
@@ -97,27 +94,36 @@ fn adds_a_trace_as_a_case_once() {
 }
 
 #[test]
-fn another_step_becomes_another_case() {
+fn several_messages_become_a_conversation() {
     let project = project_with_trace();
-    assert_eq!(add(&project, &["--from-trace", "4bf9", "--no-tool-errors"]).code, Some(0));
-    let arguments =
-        ["get_forecast", "--from-trace", "4bf9", "--step", "3", "--bug-ref", "#7", "--tools-called", "get_forecast"];
+    assert_eq!(add(&project, &["--from-trace", "4bf9", "--step", "1", "--no-tool-errors"]).code, Some(0));
+    let arguments = ["get_forecast", "--from-trace", "4bf9", "--bug-ref", "#7", "--tools-not-called", "get_weather"];
     let output = add(&project, &arguments);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-forecast-001 to evals/get-forecast.regression.json (new file)
     ----- stderr -----
-    warning: the message may depend on earlier messages, but a case sends only one:
-      reword it with --message
-    warning: the message has personal data (an e-mail address): replace it with
+    warning: a message has personal data (an e-mail address): replace it with
       --message unless it may be stored
     ");
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
-    assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
-    assert_eq!(case["description"], "regression — called get_forecast, get_weather, and answered: Sun");
+    let messages = json!([{"message": "Weather in Paris?"}, {"message": "And tomorrow? Write to jo@example.org"}]);
+    assert_eq!((&case["turns"], case.get("input")), (&messages, None));
+    assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6)");
+    assert_eq!(case["description"], "regression — called get_weather, get_forecast, get_weather, and answered: Sun");
     let again = add(&project, &arguments);
     assert!(again.stdout.contains("already covers") && again.code == Some(0), "{}", again.both());
+}
+
+#[test]
+fn a_message_replaces_those_of_the_trace() {
+    let project = project_with_trace();
+    let output =
+        add(&project, &["get_forecast", "--from-trace", "4bf9", "--message", "Paris tomorrow?", "--no-tool-errors"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
+    assert_eq!((&case["input"]["message"], case.get("turns")), (&json!("Paris tomorrow?"), None));
 }
 
 #[test]
@@ -133,19 +139,19 @@ fn errors_have_hints() {
     put_trace(&project, "karat", &json!({"trace_id": "late", "steps": late}));
     let cases: [(&[&str], i32, &str); 10] = [
         (&["--from-trace", "zzz", "--no-tool-errors"], 2, "run 'karat trace list' to list traces"),
-        (&["--from-trace", "4bf9"], 2, "the case would always pass"),
+        (&["--from-trace", "4bf9", "--step", "1"], 2, "the case would always pass"),
         (&["--from-trace", "4bf9", "--step", "9", "--no-tool-errors"], 2, "the user's turns are steps 1 to 3"),
+        (&["--from-trace", "4bf9", "--no-tool-errors"], 2, "several tools were called: get_forecast, get_weather"),
         (
-            &["--from-trace", "4bf9", "--step", "3", "--no-tool-errors"],
+            &["--from-trace", "late", "--step", "2", "--no-tool-errors"],
             2,
-            "several tools were called: get_forecast, get_weather",
+            "no tool was called in the turns of the case (steps 1 to 2)",
         ),
         (
-            &["--from-trace", "late", "--no-tool-errors"],
+            &["--from-trace", "late", "--step", "1", "--no-tool-errors"],
             2,
-            "no tool was called in the turn of this message (steps 1 to 2)",
+            "hint: other turns call get_weather (--step 3)\n",
         ),
-        (&["--from-trace", "late", "--no-tool-errors"], 2, "hint: other turns call get_weather (--step 3)\n"),
         (&["--from-trace", "silent", "--no-tool-errors"], 2, "has no user message"),
         (&["--from-trace", "shapeless", "--no-tool-errors"], 2, "the trace has no 'steps' list"),
         (&["get_wether", "--from-trace", "4bf9", "--no-tool-errors"], 2, "did you mean 'get_weather'?"),

@@ -73,9 +73,11 @@ mod run;
 mod run_store;
 mod runs;
 mod secrets;
+mod security;
 mod selection;
 mod shards;
 mod shop_example;
+mod simulated_users;
 #[cfg(unix)]
 mod state;
 mod store_project;

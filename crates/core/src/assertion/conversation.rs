@@ -19,13 +19,13 @@ impl ConversationVerdict {
 
     /// Adds the verdict of a turn, counted from 0.
     pub fn add_turn(&mut self, turn: usize, verdict: Verdict) {
-        self.append(in_turn(turn, verdict));
+        self.verdict.append(in_turn(turn, verdict));
     }
 
     /// Adds a turn without an answer. The message of a timeout is always the same text.
     pub fn add_unanswered(&mut self, turn: usize, cause: Cause, message: &str) {
         let message = if cause == Cause::Timeout { message.to_owned() } else { turn_message(turn, message) };
-        self.append(Verdict { error: Some(NoVerdict { message, cause }), ..Verdict::default() });
+        self.verdict.append(Verdict { error: Some(NoVerdict { message, cause }), ..Verdict::default() });
     }
 
     /// Adds the verdict of the case's own expectations.
@@ -33,15 +33,23 @@ impl ConversationVerdict {
         self.verdict.assertions = std::mem::take(&mut verdict.assertions);
         self.verdict.calls = verdict.calls.take();
         self.verdict.state_changes = std::mem::take(&mut verdict.state_changes);
-        self.append(verdict);
+        self.verdict.append(verdict);
     }
 
     pub fn finish(self) -> Verdict {
         self.verdict.with_vacuity(self.strictness, "/turns")
     }
 
-    fn append(&mut self, part: Verdict) {
-        let verdict = &mut self.verdict;
+    /// Returns the verdict of the turns and of `expect`, to which that of `safety` is added.
+    pub fn finish_part(self) -> Verdict {
+        self.verdict
+    }
+}
+
+impl Verdict {
+    /// Adds the verdict of another part of the case.
+    pub(crate) fn append(&mut self, part: Verdict) {
+        let verdict = self;
         if let Some(error) = part.error {
             if verdict.passed() {
                 verdict.error = Some(error);

@@ -49,6 +49,17 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
     tally.record(Field::NumbersGrounded, check)
 }
 
+/// Returns the numbers of a text, in the form in which they are compared.
+pub(crate) fn known_numbers(text: &str) -> Vec<String> {
+    numbers(text).into_iter().map(|number| number.digits).collect()
+}
+
+/// Returns the numbers of a text that are not known, as written.
+pub(crate) fn ungrounded_numbers<'t>(text: &'t str, known: &HashSet<String>) -> Vec<&'t str> {
+    let unknown = numbers(text).into_iter().filter(|number| !number.is_list_marker && !number.is_known(known));
+    unknown.map(|number| number.text).collect()
+}
+
 fn collect_value(value: &Value, known: &mut HashSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_value(item, known)),
@@ -66,7 +77,7 @@ fn collect_value(value: &Value, known: &mut HashSet<String>) {
 }
 
 fn collect_text(text: &str, known: &mut HashSet<String>) {
-    known.extend(numbers(text).into_iter().map(|number| number.digits));
+    known.extend(known_numbers(text));
 }
 
 /// A number in a string.

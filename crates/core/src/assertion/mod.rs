@@ -33,6 +33,7 @@ pub use call_alignment::{CallAlignment, CallDifference, CallPair, CallPart, Call
 pub use conversation::ConversationVerdict;
 pub use evals::{EvalCall, PendingVerdict};
 pub use field::Field;
+pub(crate) use grounding::{known_numbers, ungrounded_numbers};
 pub use marks::response_marks;
 pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, NoVerdict, Verdict};
 pub use vacuity::can_fail;

@@ -115,7 +115,7 @@ impl Verdict {
     }
 
     /// Determines whether the case is vacuous, which fails if judging is strict.
-    pub(super) fn with_vacuity(mut self, strictness: Strictness, pointer: &str) -> Self {
+    pub(crate) fn with_vacuity(mut self, strictness: Strictness, pointer: &str) -> Self {
         self.vacuous = self.assertions_run == 0 && self.error.is_none();
         if self.vacuous && strictness.strict {
             self.push_strict_failure(pointer, "no assertion ran");
@@ -123,7 +123,7 @@ impl Verdict {
         self
     }
 
-    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
+    pub(crate) fn push_strict_failure(&mut self, pointer: &str, message: &str) {
         self.failures.push(Failure {
             assertion: "strict".to_owned(),
             message: format!("strict: {message}"),

@@ -11,6 +11,8 @@ use serde::Serialize;
 use crate::gate::GateResult;
 use crate::result::{CaseDetails, CaseResult, MissingCases, SuiteResult};
 use crate::rubric::{RubricSuite, RubricTotals};
+use crate::security::SecuritySummary;
+use crate::simulated_user::SimulatedUserSummary;
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
 use karat_cases::Tier;
@@ -115,6 +117,12 @@ pub struct RunTotals {
     /// Present if cases had several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
+    /// Utility and safety, if cases have injections or `safety`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecuritySummary>,
+    /// The faults and the cost of simulated users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_user: Option<SimulatedUserSummary>,
     /// The gates that were set; if any, they decide the exit code.
     pub gates: Vec<GateResult>,
     /// Present if the run has rubric suites.
@@ -166,6 +174,12 @@ impl RunTotals {
         }
         if let Some(trials) = &summary.trials {
             self.trials.get_or_insert_default().add(trials);
+        }
+        if let Some(simulated_user) = &summary.simulated_user {
+            self.simulated_user.get_or_insert_default().add(simulated_user);
+        }
+        if let Some(security) = &summary.security {
+            self.security.get_or_insert_default().add(security);
         }
     }
 }

@@ -46,7 +46,7 @@ pub trait Agent: Send + Sync {
         match &case.input {
             Some(input) => input.message.clone(),
             // Starts with a character that distinguishes it from a single message.
-            None => format!("\0{}", case.messages().map(Value::from).collect::<Value>()),
+            None => format!("\0{}", case.script()),
         }
     }
 

@@ -15,6 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::assertion::Failure;
+use crate::security::{SecurityDetails, SecuritySummary};
+use crate::simulated_user::SimulatedUserSummary;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 use karat_cases::Tier;
 
@@ -159,7 +161,7 @@ pub struct CaseResult {
     pub duration_ms: u64,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
-    /// Whether no assertion ran.
+    /// Whether no assertion ran, or an injection never reached the agent.
     pub vacuous: bool,
     /// Why the case did not pass; not serialised.
     #[serde(skip)]
@@ -180,7 +182,7 @@ pub struct CaseResult {
 
 impl CaseResult {
     /// Returns the details of every trial.
-    pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> {
+    pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> + Clone {
         let trials = self.trials.iter().flat_map(|trials| &trials.attempts).map(|trial| &trial.details);
         self.trials.is_none().then_some(&self.details).into_iter().chain(trials)
     }
@@ -188,6 +190,16 @@ impl CaseResult {
     /// Whether the case passed although no assertion ran.
     pub fn is_vacuous_pass(&self) -> bool {
         self.vacuous && self.outcome == Outcome::Passed
+    }
+
+    /// Returns why the pass proves nothing, if it is vacuous.
+    pub fn vacuous_reason(&self) -> &'static str {
+        let mut security = self.all_details().filter_map(|details| details.security.as_deref());
+        if security.any(SecurityDetails::is_vacuous) {
+            "an injection never reached the agent"
+        } else {
+            "no assertion ran"
+        }
     }
 
     /// Whether the case passed and an assertion ran.
@@ -199,7 +211,7 @@ impl CaseResult {
     pub fn has_answer(&self) -> bool {
         match self.cause {
             Some(Cause::Assertion | Cause::Check | Cause::UnreportedCalls) => true,
-            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => {
+            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::SimulatedUser | Cause::Internal) => {
                 self.details.turns.iter().any(|turn| turn.response.is_some())
             }
             Some(Cause::Hook) | None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
@@ -264,6 +276,12 @@ pub struct Summary {
     /// Totals over all trials, if cases have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
+    /// Utility and safety over all trials of cases with injections or `safety`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecuritySummary>,
+    /// The faults and the cost of simulated users, which `estimatedCostUsd` does not include.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_user: Option<SimulatedUserSummary>,
 }
 
 impl Summary {
@@ -290,6 +308,10 @@ impl Summary {
             }
         }
         summary.estimated_cost_usd = cost.filter(|_| !cases.is_empty());
+        let details = cases.iter().flat_map(|case| case.all_details());
+        let simulated = details.clone().filter_map(|details| details.simulated_user.as_deref());
+        summary.simulated_user = SimulatedUserSummary::from_details(simulated);
+        summary.security = SecuritySummary::from_details(details.filter_map(|details| details.security.as_deref()));
         summary.trials = TrialSummary::from_trials(cases.iter().filter_map(|case| case.trials.as_deref()));
         summary
     }
@@ -297,7 +319,7 @@ impl Summary {
 
 /// The part of an existing result file that karat reads; results of other runners may lack the optional parts, or use
 /// them for something else.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "C: Deserialize<'de>")]
 pub struct EarlierResult<C = EarlierCase> {
     pub run_id: String,
@@ -328,11 +350,13 @@ pub struct EarlierResult<C = EarlierCase> {
 }
 
 /// The part of an earlier result's summary that karat reads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierSummary {
     /// Selected cases without a result.
     pub not_run: usize,
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub security: Option<SecuritySummary>,
 }
 
 /// Deserialises a value, or returns the default: other runners may use the key for something else.

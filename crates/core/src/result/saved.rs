@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::{EarlierResult, Incomplete, SkippedCase};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, CallAlignment, Field, NearMiss};
 use crate::outcome::Outcome;
+use crate::security::SecurityDetails;
+use crate::simulated_user::SimulatedUserDetails;
 use crate::trace::ToolCall;
 use crate::turn_details::TurnDetails;
 use karat_cases::Tier;
@@ -159,6 +161,12 @@ pub struct SavedTrial {
     /// How the expected calls of a failed `calls` correspond to the calls made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallAlignment>,
+    /// The verdicts on the task and on what must not happen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecurityDetails>,
+    /// What the simulated user of the case did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_user: Option<SimulatedUserDetails>,
     /// The turns of a conversation; the other members then describe all of it, with the last response.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<TurnDetails>,
@@ -173,6 +181,9 @@ pub struct AssertionReport {
     /// The turn of a conversation, from 0; absent for the expectations of the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
+    /// Whether the key is in `safety`.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub safety: bool,
     /// Null if the assertion was not judged: an earlier one failed, or it does not apply.
     pub verdict: Option<AssertionOutcome>,
     /// Whether the assertion was not judged because it does not apply to the answer.
@@ -231,6 +242,11 @@ struct RawFailure {
 }
 
 impl RawFailure {
+    /// Whether the failed assertion is one of `safety`.
+    fn is_safety(&self) -> bool {
+        self.pointer.starts_with("/safety/")
+    }
+
     /// Returns the turn of the failed assertion, from 0.
     fn turn(&self) -> Option<usize> {
         self.pointer.strip_prefix("/turns/")?.split('/').next()?.parse().ok()
@@ -251,6 +267,8 @@ struct RawDetails {
     near_misses: Vec<NearMiss>,
     // Other runners may use these for something else.
     calls: Value,
+    security: Value,
+    simulated_user: Value,
     turns: Value,
 }
 
@@ -296,34 +314,41 @@ impl RawTrial {
         let failures: Vec<RawFailure> = parse_or_default(self.failures);
         let turns: Vec<TurnDetails> = parse_or_default(details.turns);
         let of_turns = turns.iter().enumerate().flat_map(|(turn, details)| {
-            details.assertions.iter().cloned().map(move |assertion| (Some(turn), assertion))
+            details.assertions.iter().cloned().map(move |assertion| (Some(turn), false, assertion))
         });
-        let of_case = details.assertions.into_iter().map(|assertion| (None, assertion));
+        let of_case = details.assertions.into_iter().map(|assertion| (None, false, assertion));
+        let security: Option<SecurityDetails> = serde_json::from_value(details.security).ok();
+        let of_safety = security.iter().flat_map(|security| &security.assertions);
+        let of_safety = of_safety.map(|assertion| (None, true, assertion.clone()));
         let mut assertions: Vec<AssertionReport> = Vec::new();
-        for (turn, AssertionVerdict { assertion, verdict }) in of_turns.chain(of_case) {
+        for (turn, safety, AssertionVerdict { assertion, verdict }) in of_turns.chain(of_case).chain(of_safety) {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
-            assertions.push(AssertionReport { assertion, turn, verdict, does_not_apply: false, messages: Vec::new() });
+            let (does_not_apply, messages) = (false, Vec::new());
+            assertions.push(AssertionReport { assertion, turn, safety, verdict, does_not_apply, messages });
         }
         for failure in failures {
-            let turn = failure.turn();
+            let (turn, safety) = (failure.turn(), failure.is_safety());
             let RawFailure { assertion, message, .. } = failure;
-            if let Some(report) =
-                assertions.iter_mut().find(|report| report.assertion == assertion && report.turn == turn)
-            {
+            let is_own = |report: &&mut AssertionReport| {
+                report.assertion == assertion && (report.turn, report.safety) == (turn, safety)
+            };
+            if let Some(report) = assertions.iter_mut().find(is_own) {
                 report.messages.push(message);
             } else {
                 let (verdict, messages) = (Some(AssertionOutcome::Failed), vec![message]);
-                assertions.push(AssertionReport { assertion, turn, verdict, does_not_apply: false, messages });
+                let does_not_apply = false;
+                assertions.push(AssertionReport { assertion, turn, safety, verdict, does_not_apply, messages });
             }
         }
         // Without a verdict, there was no answer to judge. What a turn expects is not known here.
         if !assertions.is_empty() && turns.is_empty() {
             let end = end_of_judging(&assertions);
             for key in keys {
-                if assertions.iter().all(|report| report.assertion != *key) {
+                if assertions.iter().all(|report| report.safety || report.assertion != *key) {
                     assertions.push(AssertionReport {
                         assertion: key.clone(),
                         turn: None,
+                        safety: false,
                         verdict: None,
                         does_not_apply: end.is_none_or(|end| position(key).is_some_and(|key| key < end)),
                         messages: Vec::new(),
@@ -347,6 +372,8 @@ impl RawTrial {
             warnings: details.warnings,
             near_misses: details.near_misses,
             calls: serde_json::from_value(details.calls).ok(),
+            security,
+            simulated_user: serde_json::from_value(details.simulated_user).ok(),
             turns,
         }
     }
@@ -363,7 +390,7 @@ fn end_of_judging(assertions: &[AssertionReport]) -> Option<usize> {
         matches!(report.verdict, Some(AssertionOutcome::Failed | AssertionOutcome::Errored))
     };
     // A mistake in the case is found before the first assertion.
-    let last = assertions.iter().max_by_key(|report| position(&report.assertion));
+    let last = assertions.iter().filter(|report| !report.safety).max_by_key(|report| position(&report.assertion));
     last.filter(is_failed).map(|report| position(&report.assertion).unwrap_or_default())
 }
 

@@ -2,6 +2,7 @@
 
 mod calls;
 mod conversations;
+mod injections;
 mod regressions;
 mod state;
 mod tokens;

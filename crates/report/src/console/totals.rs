@@ -6,6 +6,8 @@ use karat_core::event::RunTotals;
 use karat_json::text::counted;
 
 use super::{ConsoleSettings, Page, plural};
+use crate::security::security_line;
+use crate::simulated_user::simulated_users_line;
 use crate::style::Palette;
 use crate::terminal_text::{pad, width};
 use crate::trials::trials_line;
@@ -25,6 +27,17 @@ impl Page {
         let title = palette.bold(format_args!("{} suite{}{rubrics}:", totals.suites, plural(totals.suites)));
         self.numbers(&format!("{title} "), &parts, out);
         self.trials(totals, "  ", out);
+        self.security(totals, out);
+    }
+
+    /// Shows what is counted apart: utility and safety, and simulated users.
+    pub(super) fn security(&self, totals: &RunTotals, out: &mut String) {
+        if let Some(users) = &totals.simulated_user {
+            self.numbers("  ", &[self.clean(&simulated_users_line(users))], out);
+        }
+        if let Some(security) = &totals.security {
+            self.numbers("  ", &[self.clean(&security_line(security))], out);
+        }
     }
 
     pub(super) fn trials(&self, totals: &RunTotals, start: &str, out: &mut String) {

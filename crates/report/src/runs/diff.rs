@@ -10,6 +10,7 @@ use karat_workflows::compare_runs::{RunComparison, SuiteDiff};
 
 use crate::agreement::probability;
 use crate::console::ConsoleSettings;
+use crate::security::security_line;
 use crate::terminal_text::{pad, printable, width, wrap};
 
 /// Renders the changed cases of each suite, worst first, and whether the suite changed significantly.
@@ -47,6 +48,12 @@ pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings
             let _ = writeln!(out, "  {passing} still passing");
         }
         let _ = writeln!(out, "  {}", overall_text(&suite.overall, settings));
+        let security = [("before", &suite.before_security), ("now", &suite.now_security)];
+        for (name, security) in security {
+            if let Some(security) = security {
+                let _ = writeln!(out, "  {name}: {}", security_line(security));
+            }
+        }
         if suite.eval_file_changed {
             let warning = palette.warning(settings.symbols.warning);
             let _ = writeln!(out, "  {warning} the eval file changed between the runs");

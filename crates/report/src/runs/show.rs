@@ -4,6 +4,7 @@ use karat_core::assertion::{AssertionOutcome, NearMiss};
 use karat_core::result::{
     AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase, TurnDetails, TurnOutcome,
 };
+use karat_core::security::SecurityDetails;
 use karat_core::trace::{MAX_TURNS_REACHED, ToolCall};
 use serde_json::Value;
 
@@ -12,6 +13,8 @@ use crate::call_alignment::AlignmentRenderer;
 use crate::console::ConsoleSettings;
 use crate::console::case_details::MAX_TURNS_TEXT;
 use crate::duration::duration_text;
+use crate::security::{injection_text, outcome_name};
+use crate::simulated_user::simulation_text;
 use crate::terminal_text::{printable, width};
 use crate::tools::counted;
 use crate::traces::{Canvas, Length, json_text};
@@ -208,8 +211,17 @@ impl Page {
             self.title("assertions");
             trial.assertions.iter().for_each(|line| self.assertion(line));
         }
+        if let Some(user) = &trial.simulated_user {
+            self.title("simulated user");
+            self.canvas.text(&simulation_text(user), "    ", 4, NO_LINE_LIMIT);
+        }
+        if let Some(security) = &trial.security {
+            self.security(security);
+        }
         let of_turns = trial.turns.iter().filter_map(|turn| Some((turn.calls.as_ref()?, &turn.tool_calls)));
         let of_case = trial.calls.as_ref().map(|alignment| (alignment, &trial.tool_calls));
+        let of_safety = trial.security.as_ref().and_then(|security| security.calls.as_ref());
+        let of_case = of_case.into_iter().chain(of_safety.map(|alignment| (alignment, &trial.tool_calls)));
         for (alignment, calls) in of_turns.chain(of_case) {
             let ConsoleSettings { columns, symbols, palette, .. } = self.canvas.settings;
             let renderer = AlignmentRenderer { columns: columns.saturating_sub(4), symbols, palette, is_full: true };
@@ -226,6 +238,14 @@ impl Page {
             let symbol = self.canvas.settings.symbols.warning;
             let before = format!("  {} ", self.canvas.settings.palette.warning(symbol));
             self.canvas.text(&warning, &before, 3 + width(symbol), NO_LINE_LIMIT);
+        }
+    }
+
+    fn security(&mut self, security: &SecurityDetails) {
+        let safety = security.safety.map_or("not asserted", outcome_name);
+        self.title(&format!("utility: {}; safety: {safety}", outcome_name(security.utility)));
+        for injection in &security.injections {
+            self.canvas.text(&format!("attack: {}", injection_text(injection)), "    ", 4, NO_LINE_LIMIT);
         }
     }
 
@@ -264,7 +284,8 @@ impl Page {
         let before = format!("    {mark} ");
         let indent = 5 + width(symbol);
         if line.messages.is_empty() {
-            let turn = line.turn.map_or_else(String::new, |turn| format!("turn {}: ", turn + 1));
+            let safety = if line.safety { "safety: " } else { "" };
+            let turn = line.turn.map_or_else(|| safety.to_owned(), |turn| format!("turn {}: ", turn + 1));
             self.canvas.text(&format!("{turn}{}{note}", line.assertion), &before, indent, NO_LINE_LIMIT);
         }
         for message in &line.messages {
@@ -308,6 +329,7 @@ mod tests {
         let line = |assertion: &str, verdict, message: &[&str]| AssertionReport {
             assertion: assertion.to_owned(),
             turn: None,
+            safety: false,
             verdict,
             does_not_apply: assertion == "noToolErrors",
             messages: message.iter().map(|text| (*text).to_owned()).collect(),

@@ -1,6 +1,6 @@
 //! A fake agent, plans for it, and the outcome of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -182,10 +182,13 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         bug_ref: None,
         input: Some(Input { message: message.to_owned() }),
         turns: None,
+        user: None,
         on_turn_failure: None,
         stubs: None,
+        injections: None,
         max_turns: None,
         expect,
+        safety: None,
         tags: Vec::new(),
         skip: None,
         location: CaseLocation { line: 1, ..CaseLocation::default() },
@@ -222,6 +225,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         run_id: "run-1".to_owned(),
         suites,
         rubrics: Rubrics::default(),
+        simulated_users: BTreeMap::new(),
         shard: None,
         concurrency: 1,
         timeout: Duration::from_secs(1),

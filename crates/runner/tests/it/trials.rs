@@ -170,6 +170,7 @@ async fn gates_count_every_trial() {
         p95_latency_ms: Some(499.0),
         max_regressions: Some(0),
         rubric_score: None,
+        safety_rate: None,
     };
     let plan = Plan { gates: Some(gates), ..with_trials(plan(vec![suite("a", cases(&["m"]))]), 4) };
     let run = run_plan(plan, agent).await;

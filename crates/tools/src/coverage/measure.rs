@@ -158,7 +158,7 @@ impl<'c> Counter<'c> {
             Tier::Labeled => &mut self.totals.labeled_cases,
             Tier::Regression => &mut self.totals.regression_cases,
             Tier::Rubric => &mut self.totals.rubric_cases,
-            Tier::Unknown => &mut self.totals.other_cases,
+            Tier::Security | Tier::Unknown => &mut self.totals.other_cases,
         };
         *of_tier += 1;
         if let Some(tool) = tool {
@@ -292,7 +292,7 @@ impl Counts {
             (Tier::Labeled, Some(Difficulty::Edge)) => &mut self.edge,
             (Tier::Labeled, None) => &mut self.without_difficulty,
             (Tier::Rubric, _) => &mut self.rubric,
-            (Tier::Unknown, _) => &mut self.other,
+            (Tier::Security | Tier::Unknown, _) => &mut self.other,
         };
         *count += 1;
     }

@@ -88,7 +88,7 @@ pub struct Totals {
     pub labeled_cases: usize,
     pub regression_cases: usize,
     pub rubric_cases: usize,
-    /// Cases of files without a known tier.
+    /// Cases of security files and of files without a known tier.
     pub other_cases: usize,
     /// Tools that any case is for or expects.
     pub tested: Ratio,

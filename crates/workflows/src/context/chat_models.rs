@@ -1,8 +1,10 @@
-//! Creates the models that return structured output: judge, drafter and rewriter.
+//! Creates the models that return structured output: judge, simulated users, drafter and rewriter.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use karat_agents::{Api, CommandChatModel, KnownProvider, Parameters, ScriptedChatModel};
+use karat_cases::Case;
 use karat_core::chat::ChatModel;
 
 use super::agents::invalid_script;
@@ -24,6 +26,9 @@ struct Role {
 /// A judge's answers are short.
 const JUDGE: Role = Role { name: "judge", output_tokens: None };
 
+/// A user's messages are short.
+const SIMULATED_USER: Role = Role { name: "simulated user", output_tokens: None };
+
 /// Ten cases take about 5,000 tokens.
 const DRAFTER: Role = Role { name: "drafter", output_tokens: Some(8192) };
 
@@ -38,6 +43,27 @@ pub fn make_judge(
 ) -> Result<Option<Arc<dyn ChatModel>>, Error> {
     let judge = settings.judge.as_ref();
     judge.map(|judge| make_chat_model(judge, JUDGE, models, settings, notices)).transpose()
+}
+
+/// Creates the models that play the simulated users of these cases, by the `model` of the case.
+pub fn make_simulated_users<'c>(
+    cases: impl Iterator<Item = &'c Case>,
+    models: &mut Models,
+    settings: &Settings,
+    notices: &dyn Notices,
+) -> Result<BTreeMap<Option<String>, Arc<dyn ChatModel>>, Error> {
+    let mut users = BTreeMap::new();
+    for (case, user) in cases.filter_map(|case| Some((case, case.user.as_ref()?))) {
+        if users.contains_key(&user.model) {
+            continue;
+        }
+        let chosen = select_model(user.model.as_deref(), settings.simulated_user.as_ref(), settings).ok_or_else(|| {
+            Error::invalid(format!("no model is configured for the simulated user of '{}'", case.id))
+                .hint("set 'simulatedUser' in karat.json: {\"model\": \"PROVIDER:MODEL\"}, or 'model' in the case's 'user'")
+        })?;
+        users.insert(user.model.clone(), make_chat_model(&chosen, SIMULATED_USER, models, settings, notices)?);
+    }
+    Ok(users)
 }
 
 /// Creates the model that drafts cases: the requested or else the configured one.

@@ -48,10 +48,10 @@ impl Recordings {
         }
     }
 
-    pub fn wrap_judge(&self, judge: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
+    pub fn wrap_chat(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         match &self.folder {
-            Some(folder) => Arc::new(RecordingChat::new(judge, Arc::clone(folder))),
-            None => judge,
+            Some(folder) => Arc::new(RecordingChat::new(model, Arc::clone(folder))),
+            None => model,
         }
     }
 

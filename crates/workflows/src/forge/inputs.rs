@@ -303,7 +303,7 @@ impl ToolFiles {
                 Ok(SuiteFile::Eval(file)) if same_name(&file.tool_name, tool) => match file.tier {
                     Tier::Golden => golden.add(&path, file.cases),
                     Tier::Labeled => labeled.add(&path, file.cases),
-                    Tier::Regression | Tier::Rubric | Tier::Unknown => {}
+                    Tier::Regression | Tier::Rubric | Tier::Security | Tier::Unknown => {}
                 },
                 Ok(_) => {}
                 Err(_) if is_own => {

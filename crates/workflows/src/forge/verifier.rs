@@ -120,6 +120,7 @@ impl Verifier {
             run_id: context.ids.run_id(),
             suites: vec![suite],
             rubrics: Rubrics::default(),
+            simulated_users: BTreeMap::new(),
             shard: None,
             concurrency: settings.concurrency,
             timeout: settings.timeout,

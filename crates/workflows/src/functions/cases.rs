@@ -19,11 +19,11 @@ use crate::settings::{ProcessEnv, Settings};
 
 /// Returns the names of the eval functions of a case.
 pub fn eval_names(case: &Case) -> impl Iterator<Item = &str> {
-    case.expectations().flat_map(|expect| expect.evals.iter().flatten()).map(|entry| entry.name.as_str())
+    eval_entries(case).map(|entry| entry.name.as_str())
 }
 
 fn eval_entries(case: &Case) -> impl Iterator<Item = &EvalEntry> {
-    case.expectations().flat_map(|expect| expect.evals.iter().flatten())
+    case.located_expectations().flat_map(|(_, expect)| expect.evals.iter().flatten())
 }
 
 /// Returns the entries of the eval functions of a case with their locations in it, as JSON pointers.

@@ -92,7 +92,10 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<AddOutcom
     let registry = context.list_tools().await?;
     let template = match &request.source {
         Some(Source::Run { run, case, even_if_passed }) => from_run(run, case, *even_if_passed, context)?,
-        Some(Source::Trace { trace, step }) => from_trace(trace, *step, request.tool.as_deref(), context).await?,
+        Some(Source::Trace { trace, step }) => {
+            let message = request.message.as_deref();
+            from_trace(trace, *step, request.tool.as_deref(), message, context).await?
+        }
         None => Template::default(),
     };
     let tool = request.tool.as_ref().unwrap_or(&template.tool).clone();
@@ -180,8 +183,9 @@ fn find_equal_case<'l>(
     all: impl IntoIterator<Item = &'l LoadedSuite>,
 ) -> Option<(&'l EvalPath, &'l str)> {
     let is_equal = |case: &Case| {
-        (&case.input, &case.turns, &case.stubs, case.max_turns, &case.expect)
-            == (&new.input, &new.turns, &new.stubs, new.max_turns, &new.expect)
+        let messages = |case: &Case| (case.input.clone(), case.turns.clone(), case.user.clone());
+        (messages(case), &case.stubs, &case.injections, case.max_turns, &case.expect, &case.safety)
+            == (messages(new), &new.stubs, &new.injections, new.max_turns, &new.expect, &new.safety)
     };
     all.into_iter().filter(|loaded| same_name(&loaded.file.tool_name, tool)).find_map(|loaded| {
         let case = loaded.file.cases.iter().find(|case| is_regression(&loaded.file, case) && is_equal(case))?;
@@ -318,7 +322,7 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
     if expect.is_empty() && turn_expectations.is_empty() {
         return Err(always_passes_error());
     }
-    if template.turns.is_some() && request.message.is_some() {
+    if (template.turns.is_some() || template.user.is_some()) && request.message.is_some() {
         return Err(Error::invalid("the case is a conversation, so --message cannot replace its messages"));
     }
     if let Some(first) = turn_expectations.into_iter().chain([&expect]).flat_map(snapshot_keys).next() {
@@ -339,9 +343,12 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
         message: request.message.clone().unwrap_or(template.message),
         turns: template.turns,
         on_turn_failure: template.on_turn_failure,
+        user: template.user,
         stubs: request.stubs.clone().map(Value::Object).or(template.stubs),
+        injections: template.injections,
         max_turns: template.max_turns,
         expect,
+        safety: template.safety,
     })
 }
 

@@ -9,6 +9,7 @@ use karat_evals::port::FeedbackStore;
 use karat_forge::{TraceTurn, find_personal_data, trace_turns};
 use karat_json::text::shorten;
 use karat_store::Store;
+use serde_json::json;
 
 use super::template::Template;
 use crate::context::Context;
@@ -29,46 +30,69 @@ struct SourceTrace {
     feedback: Vec<Feedback>,
 }
 
-/// Uses a message of a trace and describes what went wrong. `trace` is an id or a prefix.
+/// Uses the messages of a trace and describes what went wrong. `trace` is an id or a prefix.
+///
+/// Several messages make a conversation that ends with the turn of `step`, unless `message` replaces them.
 pub(super) async fn from_trace(
     trace: &str,
     step: Option<usize>,
     tool: Option<&str>,
+    message: Option<&str>,
     context: &Context<'_>,
 ) -> Result<Template, Error> {
     let trace = context.read_store(async |store| read(trace, store).await).await?;
-    let turn = trace.turn(step)?;
+    let turns = trace.turns_up_to(step)?;
+    let turn = &joined(turns);
     let notices = context.notices;
     if trace.rating == Some(Rating::Positive) {
         notices.warn(&format!("trace {} is rated good: does it show a bug?", trace.id));
     }
-    let others = trace.turns.len() - 1;
-    if turn.has_history {
-        notices.warn("the message may depend on earlier messages, but a case sends only one: reword it with --message");
-    } else if others > 0 {
-        let messages = if others == 1 { "1 further message".to_owned() } else { format!("{others} further messages") };
-        notices.warn(&format!(
-            "the user sent {messages}, but a case sends only one: using the first; choose another with --step"
-        ));
-    }
-    if let Some(data) = find_personal_data(&turn.message) {
-        notices.warn(&format!(
-            "the message has personal data ({data}): replace it with --message unless it may be stored"
-        ));
+    if message.is_none() {
+        if turn.has_history {
+            notices
+                .warn("the first message may depend on earlier ones that the trace lacks: replace it with --message");
+        }
+        if let Some(data) = find_personal_data(&turn.message) {
+            let subject = if turns.len() > 1 { "a message" } else { "the message" };
+            notices.warn(&format!(
+                "{subject} has personal data ({data}): replace it with --message unless it may be stored"
+            ));
+        }
     }
     let tool = match tool {
         Some(tool) => tool.to_owned(),
         None => trace.only_tool(turn)?,
     };
-    let is_first = trace.turns.first() == Some(turn);
-    let step = if is_first { String::new() } else { format!(" step {}", turn.steps.start()) };
+    let last = turns.last().filter(|_| turns.len() < trace.turns.len());
+    let step = last.map_or_else(String::new, |last| format!(" step {}", last.steps.start()));
+    let is_conversation = turns.len() > 1 && message.is_none();
+    let messages = || turns.iter().map(|turn| json!({"message": turn.message})).collect();
     Ok(Template {
         tool,
-        message: turn.message.clone(),
+        message: if is_conversation {
+            String::new()
+        } else {
+            turns.first().map_or_else(String::new, |turn| turn.message.clone())
+        },
+        turns: is_conversation.then(messages),
         description: Some(trace.description(turn)),
         trace_ref: Some(format!("trace {}{step}", trace.id)),
         ..Template::default()
     })
+}
+
+/// Returns several turns as one: all messages and calls, the last answer and the first error.
+fn joined(turns: &[TraceTurn]) -> TraceTurn {
+    let texts: Vec<&str> = turns.iter().map(|turn| turn.message.as_str()).collect();
+    let (first, last) = (turns.first(), turns.last());
+    TraceTurn {
+        steps: first.map_or(1, |turn| *turn.steps.start())..=last.map_or(1, |turn| *turn.steps.end()),
+        message: texts.join("\n"),
+        has_history: first.is_some_and(|turn| turn.has_history),
+        tools: turns.iter().flat_map(|turn| turn.tools.iter().cloned()).collect(),
+        response: last.map(|turn| turn.response.clone()).unwrap_or_default(),
+        error: turns.iter().find_map(|turn| turn.error.clone()),
+    }
 }
 
 async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
@@ -85,12 +109,13 @@ async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
 }
 
 impl SourceTrace {
-    fn turn(&self, step: Option<usize>) -> Result<&TraceTurn, Error> {
-        let turn = match step {
-            None => self.turns.first(),
-            Some(step) => self.turns.iter().find(|turn| turn.steps.contains(&step)),
+    /// Returns the turns up to that of a step; all of them without a step.
+    fn turns_up_to(&self, step: Option<usize>) -> Result<&[TraceTurn], Error> {
+        let last = match step {
+            None => self.turns.len().checked_sub(1),
+            Some(step) => self.turns.iter().position(|turn| turn.steps.contains(&step)),
         };
-        turn.ok_or_else(|| match (step, self.turns.last()) {
+        last.map(|last| &self.turns[..=last]).ok_or_else(|| match (step, self.turns.last()) {
             (Some(step), Some(last)) => {
                 let first = self.turns.first().map_or(1, |turn| *turn.steps.start());
                 Error::invalid(format!("step {step} of trace {} does not belong to a user's turn", self.id))
@@ -135,7 +160,7 @@ impl SourceTrace {
                 let (first, last) = (turn.steps.start(), turn.steps.end());
                 let steps = if first == last { format!("step {first}") } else { format!("steps {first} to {last}") };
                 let error = Error::invalid(format!(
-                    "cannot determine the tool under test: no tool was called in the turn of this message ({steps})"
+                    "cannot determine the tool under test: no tool was called in the turns of the case ({steps})"
                 ));
                 let error = match self.other_tools_hint() {
                     Some(called) => error.hint(called),

@@ -11,7 +11,11 @@ pub(super) struct Template {
     pub(super) turns: Option<Value>,
     pub(super) on_turn_failure: Option<Value>,
     pub(super) expect: Map<String, Value>,
+    /// The simulated user of a conversation, in place of the message.
+    pub(super) user: Option<Value>,
     pub(super) stubs: Option<Value>,
+    pub(super) injections: Option<Value>,
+    pub(super) safety: Option<Value>,
     pub(super) max_turns: Option<Value>,
     /// Why the case failed, or what it tests.
     pub(super) description: Option<String>,

@@ -79,7 +79,8 @@ pub async fn run_suites(
         }
     }
     let recordings = Recordings::open(&context.settings, &context.settings.layout.current_dir)?;
-    plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
+    plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_chat(judge));
+    plan.simulated_users.values_mut().for_each(|model| *model = recordings.wrap_chat(Arc::clone(model)));
     let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).chain(scored).sum();
     let reporters = reporters(cases)?;

@@ -25,7 +25,7 @@ use super::unknown_tools::report_unknown_tools;
 use crate::baseline_missing::{cases_of_missing_suites, removed_cases};
 use crate::context::Context;
 use crate::context::agents::make_agents;
-use crate::context::chat_models::make_judge;
+use crate::context::chat_models::{make_judge, make_simulated_users};
 use crate::context::models::Models;
 use crate::context::snapshot::capture;
 use crate::context::tools::read_tools;
@@ -196,6 +196,8 @@ pub(super) async fn prepare(
     let mut models = Models::new(settings, settings.recording.is_offline());
     let agents = make_agents(&mut models, settings, &tools, telemetry, *notices)?;
     let judge = if loaded.rubrics.is_empty() { None } else { make_judge(&mut models, settings, *notices)? };
+    let cases = loaded.suites.iter().flat_map(|suite| &suite.loaded.file.cases);
+    let simulated_users = make_simulated_users(cases, &mut models, settings, *notices)?;
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
     let snapshot = match &settings.snapshot {
         Some(source) => Some(capture(source, settings.timeout, &settings.variables, &settings.redactor).await?),
@@ -217,6 +219,7 @@ pub(super) async fn prepare(
         run_id: context.ids.run_id(),
         suites,
         rubrics,
+        simulated_users,
         shard,
         concurrency: settings.concurrency,
         timeout: settings.timeout,

@@ -24,7 +24,7 @@ pub(super) fn report_unknown_tools<'s>(
             continue;
         }
         for case in &file.cases {
-            for (_, tool) in case.expectations().flat_map(named_tools) {
+            for (_, tool) in case.located_expectations().flat_map(|(_, expect)| named_tools(expect)) {
                 if let Some(message) = unknown_tool(registry, tool) {
                     let text = || format!("{}: {}: {message}", path.display_path, case.id);
                     unknown.entry((path.display_path.as_str(), tool)).or_insert_with(text);

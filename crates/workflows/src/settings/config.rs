@@ -102,6 +102,8 @@ config_keys! {
     silence: Silence = "silence" as Json, Silence::read;
     /// The model that scores rubric cases; without one, rubric cases are skipped.
     judge: ChatModelConfig = "judge" as Model, ChatModelConfig::read;
+    /// The model that plays the simulated users of cases with `user`.
+    simulated_user: ChatModelConfig = "simulatedUser" as Model, ChatModelConfig::read;
     /// The model that drafts cases; without one, cases are drafted from templates.
     forge: ChatModelConfig = "forge" as Model, ChatModelConfig::read;
     /// The model that rewrites evals; defaults to the model of `forge`.

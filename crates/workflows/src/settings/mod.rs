@@ -78,6 +78,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The model that scores rubric cases.
     pub judge: Option<WithBase<ChatModelConfig>>,
+    /// The model that plays simulated users.
+    pub simulated_user: Option<WithBase<ChatModelConfig>>,
     /// The model that drafts cases.
     pub forge: Option<WithBase<ChatModelConfig>>,
     /// The model that rewrites evals.
@@ -194,6 +196,7 @@ impl Settings {
                 None => SilenceSetting { silence: file.silence.clone().unwrap_or_default(), file: config_path },
             },
             judge: resolver.with_base(overrides.judge.clone(), file.judge.clone()),
+            simulated_user: resolver.with_base(overrides.simulated_user.clone(), file.simulated_user.clone()),
             forge: resolver.with_base(overrides.forge.clone(), file.forge.clone()),
             refine: resolver.with_base(overrides.refine.clone(), file.refine.clone()),
             agent_endpoints,

@@ -37,24 +37,29 @@ pub(crate) fn unknown_in(
     sources: &BTreeMap<String, SourceConfig>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for case in file.cases.iter().filter(|case| is_selected(case)) {
+    let selected = file.cases.iter().filter(|case| is_selected(case));
+    let located = selected.flat_map(|case| {
+        let safety = case.safety.as_ref().map(|safety| ("safety", safety));
+        [("expect", &case.expect)].into_iter().chain(safety).map(move |(key, expect)| (case, key, expect))
+    });
+    for (case, key, expect) in located {
         let mut push = |below: String, message: String, help: String| {
             problems.push(Problem {
-                pointer: format!("{prefix}/{}/expect{below}", case.location.index),
+                pointer: format!("{prefix}/{}/{key}{below}", case.location.index),
                 subject: Subject::Value,
                 case_id: Some(case.id.clone()),
                 message,
                 help: Some(help),
             });
         };
-        for (below, name) in case.expect.state_sources() {
+        for (below, name) in expect.state_sources() {
             if !sources.contains_key(name) {
                 let (message, help) = unknown_source(name, sources);
                 push(format!("{below}/source"), message, help);
             }
         }
         let is_text = |name: &str| sources.get(name).is_some_and(|source| source.form == SourceForm::Text);
-        for (index, predicate) in case.expect.state.iter().flatten().enumerate() {
+        for (index, predicate) in expect.state.iter().flatten().enumerate() {
             let StatePredicate { source, path, assertion, .. } = predicate;
             if !is_text(source) {
                 continue;
@@ -68,7 +73,7 @@ pub(crate) fn unknown_in(
                 push_text_pointer(format!("/state/{index}/path"), source, &mut push);
             }
         }
-        for (index, UnchangedState { source, except }) in case.expect.state_unchanged.iter().flatten().enumerate() {
+        for (index, UnchangedState { source, except }) in expect.state_unchanged.iter().flatten().enumerate() {
             if is_text(source) && !except.is_empty() {
                 push_text_pointer(format!("/stateUnchanged/{index}/except"), source, &mut push);
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use karat_agents::expand_variables;
+use karat_cases::Case;
 use karat_core::port::{Hooks, StateSources, ToolRunner};
 use karat_json::nearest;
 use karat_project::LoadedSuite;
@@ -31,7 +32,7 @@ pub(crate) async fn prepare_state<'s>(
     notices: &dyn Notices,
 ) -> Result<StateServices, Error> {
     let cases = loaded.flat_map(|suite| &suite.file.cases);
-    let names: BTreeSet<&str> = cases.flat_map(|case| case.expect.state_sources().map(|(_, name)| name)).collect();
+    let names: BTreeSet<&str> = cases.flat_map(Case::state_sources).collect();
     let StateSettings { sources, hooks, limit } = &settings.state;
     let is_offline = settings.recording.is_offline();
     let mut expand = |text: &str| {

@@ -24,6 +24,8 @@ mod refine;
 mod regress;
 mod review;
 mod run_suites;
+mod security_cases;
+mod simulated_users;
 mod test_evals;
 mod tools;
 mod traces;
