@@ -103,7 +103,7 @@ fn every_file_is_run() {
     names.sort();
     let models = ["model-anthropic.json", "model-openai.json", "model-own.json", "model-suite.json"];
     let others = ["params.json", "response.json", "routing.json", "security.json", "selection.json"];
-    let last = ["suite.json", "tokens.json", "trajectories.json", "values.json"];
+    let last = ["state.json", "suite.json", "tokens.json", "trajectories.json", "values.json"];
     let first = ["calls.json", "conversations.json", "evalfn.json"];
     assert_eq!(names, [&first[..], &models, &others, &last].concat());
 }

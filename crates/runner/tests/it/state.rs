@@ -269,3 +269,21 @@ async fn a_case_without_its_sources_is_errored() {
     let run = run_plan(plan(vec![suite("a", vec![state_case("a", "a")])]), FakeAgent::default()).await;
     assert_eq!(run.suite().cases[0].error.as_deref(), Some("this run has no state source 'db'"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn safety_may_be_about_the_state_also_after_a_failed_turn() {
+    let system = system(&[]);
+    let case = Case::read_one(&json!({
+        "id": "a",
+        "turns": [{"message": "1", "expect": {"responseContains": ["42"]}}, {"message": "2"}],
+        "safety": {"stateUnchanged": [{"source": "db"}]},
+    }))
+    .unwrap();
+    let run = run_plan(plan_with(&system, vec![case]), FakeAgent::default()).await;
+    assert_eq!(system.log(), ["beforeCase a", "capture db", "capture db", "afterCase a"]);
+    let result = &run.suite().cases[0];
+    let security = result.details.security.as_deref().unwrap();
+    assert_eq!((security.utility, security.safety), (Outcome::Failed, Some(Outcome::Failed)));
+    let pointers: Vec<&str> = result.failures.iter().map(|failure| failure.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/turns/0/expect/responseContains/0", "/safety/stateUnchanged/0"]);
+}
